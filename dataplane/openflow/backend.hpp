@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the OpenFlow switch side asks of the gateway behind it. The switch (protocol,
+// bundles, errors) knows nothing of packets; the gateway knows nothing of messages.
+//
+// Threads: all calls come from, and all callbacks are made on, the control thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/openflow/entry.hpp"
+#include "dataplane/openflow/schema.hpp"
+
+namespace sluice::openflow {
+
+struct PortInfo {
+    PortId port;
+    std::string name;
+    MacAddress mac;
+    bool link_up = false;
+    std::uint32_t speed_mbps = 0;
+    std::uint64_t rx_packets = 0, tx_packets = 0, rx_bytes = 0, tx_bytes = 0;
+    std::uint64_t rx_dropped = 0, tx_dropped = 0;
+};
+
+struct EntryStats {
+    std::uint64_t packets = 0;
+    std::uint64_t bytes = 0;
+    std::uint32_t duration_seconds = 0;
+};
+
+// Order-independent digest of a table's entries: the sum, modulo 2^64, of a hash of each
+// (codec.hpp: entry_hash). `table` 0xff stands for the meters.
+struct TableDigest {
+    std::uint8_t table = 0;
+    std::uint32_t count = 0;
+    std::uint64_t sum = 0;
+    constexpr auto operator<=>(const TableDigest&) const = default;
+};
+
+class Backend {
+  public:
+    virtual ~Backend() = default;
+
+    // What the switch is.
+    [[nodiscard]] virtual std::string name() const = 0;           // the gateway's, in DESC
+    [[nodiscard]] virtual std::uint64_t datapath_id() const = 0;  // stable for a name
+    [[nodiscard]] virtual std::vector<PortInfo> ports() const = 0;
+    [[nodiscard]] virtual std::span<const TableSchema* const> tables() const = 0;
+
+    // The committed state. Pointers hold until control returns to the event loop.
+    [[nodiscard]] virtual const Entry* find(const EntryKey& key) const = 0;
+    // Calls `visit` for each entry of a table in a fixed order, from the entry after
+    // `after` (nullptr: from the first), until it returns false.
+    virtual void visit(std::uint8_t table, const EntryKey* after,
+                       const std::function<bool(const Entry&)>& visit) const = 0;
+    [[nodiscard]] virtual EntryStats stats(const Entry& entry) const = 0;
+    [[nodiscard]] virtual std::uint32_t count(std::uint8_t table) const = 0;
+    [[nodiscard]] virtual std::vector<Meter> meters() const = 0;
+    [[nodiscard]] virtual std::vector<TableDigest> digests() const = 0;
+
+    // Applies all changes or none. `done` is called, once, on the control thread: with no
+    // error when every worker acts on the new state and the state is on disk (so a
+    // barrier may be answered), else with the reason and nothing changed. Calls are
+    // served in order.
+    virtual void commit(Changes changes, std::function<void(Result<void>)> done) = 0;
+
+    // Experimenter requests: a JSON text in, a JSON text out. `kind` is one of "explain",
+    // "flows", "drops", "gateway".
+    virtual Result<std::string> query(std::string_view kind, std::string_view request) = 0;
+};
+
+}  // namespace sluice::openflow

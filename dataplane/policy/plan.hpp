@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the walk of a first packet comes to. A plan is a value: `explain` prints it, commit
+// turns it into a connection with two flows, a re-walk compares it with what is installed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "dataplane/policy/adjacency.hpp"
+#include "dataplane/wire/drop_reason.hpp"
+#include "dataplane/wire/packet.hpp"
+
+namespace sluice::policy {
+
+enum class Verdict : std::uint8_t {
+    drop,     // `reason` says why
+    forward,  // as a connection, or (installs == false) this packet alone
+    answer,   // the gateway itself replies; nothing is installed
+};
+
+// What the gateway replies with. The reply is built by the worker from the packet itself.
+enum class Answer : std::uint8_t {
+    none,
+    arp_reply,         // with `answer_mac` for the target address
+    neighbour_advert,  // RFC 4861 section 4.4, likewise
+    router_advert,     // reserved
+    echo_reply,        // ping to a gateway address
+    time_exceeded,     // RFC 792 / RFC 4443, from the gateway address of the source's subnet
+    host_unreachable,  // no endpoint behind the destination address
+    net_unreachable,   // no route
+    admin_prohibited,  // reserved
+    packet_too_big,    // with `mtu`
+};
+
+inline constexpr std::size_t kMetersPerDirection = 2;
+
+// One direction of the connection, in the direction of the packets it carries.
+struct DirectionPlan {
+    SourceIndex source;        // who may send them
+    AdjacencyIndex adjacency;  // where they go
+    std::array<MeterId, kMetersPerDirection> meters{};
+};
+
+// The entries that decided, by cookie; 0 where none was asked.
+struct Path {
+    Cookie source_endpoint;
+    Cookie egress_rule;
+    Cookie route;
+    Cookie source_translation;
+    Cookie destination_translation;
+    Cookie destination_endpoint;
+    Cookie ingress_rule;
+    constexpr auto operator<=>(const Path&) const = default;
+};
+
+struct Plan {
+    Verdict verdict = Verdict::drop;
+    DropReason reason = DropReason::not_ready;
+    Cookie decided_by;  // the entry behind a drop, or 0
+
+    // verdict answer; also the reply owed to the sender of a dropped packet (then the
+    // verdict is `drop`, and the reply is rate-limited).
+    Answer answer = Answer::none;
+    IpAddress answer_from;
+    MacAddress answer_mac;
+    std::uint16_t mtu = 0;
+
+    // verdict forward. Zones are VNIs in session keys: 0 is the outside.
+    VpcId source_vpc, destination_vpc;  // 0: the outside
+    Vni source_vni, destination_vni;
+    EndpointId source, destination;  // 0: the outside
+    Tuple arrives;                   // the first packet as it comes, in the source's zone
+    Tuple leaves;  // the first packet as it goes, in the destination's zone; replies reverse it
+    DirectionPlan forward, reverse;
+    // False: this packet passes but installs no flow.
+    bool installs = true;
+    Path path;
+};
+
+}  // namespace sluice::policy
