@@ -53,6 +53,8 @@ build_check() {
 meson_tests() {
   local prefix=$1 folder=$2 suite=$3 wrapper=${4:-} log
   log=$folder/meson-logs/$prefix
+  # With a wrapper meson adds its name to the log's.
+  if [[ -n $wrapper ]]; then log+=-${wrapper%% *}; fi
   rm -f "$log.json"
   meson test -C "$folder" --no-rebuild --suite "$suite" --logbase "$prefix" \
     ${wrapper:+--wrap "$wrapper"} >"$SLUICE_LOGS/meson-$prefix.log" 2>&1 || true

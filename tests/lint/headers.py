@@ -54,7 +54,7 @@ def work(header):
 
 
 checked = sources.cpp_files(".hpp")
-compiler = sources.version("c++")
+compiler = sources.version("g++")
 
 
 def entry(header):
