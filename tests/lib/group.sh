@@ -56,8 +56,12 @@ meson_tests() {
   # With a wrapper meson adds its name to the log's.
   if [[ -n $wrapper ]]; then log+=-${wrapper%% *}; fi
   rm -f "$log.json"
+  # Sanitisers make everything slower, and full counts take long.
+  local patience=4
+  if ((SLUICE_LONG)); then patience=80; fi
   meson test -C "$folder" --no-rebuild --suite "$suite" --logbase "$prefix" \
-    ${wrapper:+--wrap "$wrapper"} >"$SLUICE_LOGS/meson-$prefix.log" 2>&1 || true
+    --timeout-multiplier "$patience" ${wrapper:+--wrap "$wrapper"} \
+    >"$SLUICE_LOGS/meson-$prefix.log" 2>&1 || true
   if [[ -s $log.json ]]; then
     tests/lib/meson_results.py "$prefix" "$log.json"
   elif grep -qE '^No (suitable )?tests' "$SLUICE_LOGS/meson-$prefix.log"; then

@@ -5,7 +5,7 @@
 
 SLUICE_PACKAGES=(
   # building
-  g++ make meson ninja-build ccache pkg-config mold
+  git g++ make meson ninja-build ccache pkg-config mold
   clang clang-format clang-tidy libclang-rt-14-dev
   # libraries
   libdpdk-dev openvswitch-source libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev
@@ -26,9 +26,12 @@ missing_packages() {
 # openvswitch-switch would otherwise start a daemon that the lab does not want.
 without_services() (
   policy=/usr/sbin/policy-rc.d
+  mark='# by ./setup, for one installation'
   saved=
+  # One that a killed run of ours left behind is nobody's: it goes.
+  if [[ -f $policy ]] && grep -qxF "$mark" "$policy"; then rm -f "$policy"; fi
   if [[ -e $policy || -L $policy ]]; then
-    saved=$(mktemp -u /usr/sbin/policy-rc.d.saved.XXXXXX)
+    saved=$policy.before-sluice
     mv "$policy" "$saved"
   fi
   restore() {
@@ -38,7 +41,7 @@ without_services() (
   trap restore EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
-  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  printf '#!/bin/sh\n%s\nexit 101\n' "$mark" >"$policy"
   chmod 755 "$policy"
   "$@"
 )
@@ -47,7 +50,7 @@ apt_install() {
   export DEBIAN_FRONTEND=noninteractive
   apt-get -q update
   without_services apt-get -q install -y --no-install-recommends \
-    -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
+    -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
 }
 
 install_packages() {
@@ -57,5 +60,10 @@ install_packages() {
   [[ $(id -u) == 0 ]] || fail "missing packages, and only root can install them: ${missing[*]}"
   command -v apt-get >/dev/null || fail "this system has no apt-get; install: ${missing[*]}"
   say "installing ${#missing[@]} packages: ${missing[*]}"
-  step "installing packages" "$SLUICE_CACHE/apt.log" apt_install "${missing[@]}"
+  mkdir -p "$SLUICE_CACHE"
+  # One at a time, so that none takes another's policy-rc.d for the machine's own.
+  (
+    flock 9
+    step "installing packages" "$SLUICE_CACHE/apt.log" apt_install "${missing[@]}" 9>&-
+  ) 9>"$SLUICE_CACHE/apt.lock"
 }
