@@ -18,7 +18,7 @@ ARROWS = [
     ("dataplane/openflow/*", [WIRE]),
     ("dataplane/session/*", [WIRE]),
     ("dataplane/policy/*", [WIRE]),
-    ("dataplane/http/*", []),
+    ("dataplane/http/*", [WIRE]),
     # The one place that knows the concrete network functions.
     ("dataplane/main.cpp", ["dataplane/*", "nfv/*"]),
     ("dataplane/*", ["dataplane/*"]),
