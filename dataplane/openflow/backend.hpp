@@ -33,7 +33,9 @@ struct EntryStats {
 };
 
 // Order-independent digest of a table's entries: the sum, modulo 2^64, of a hash of each
-// (codec.hpp: entry_hash). `table` 0xff stands for the meters.
+// (entry_hash.hpp). `table` kMeterDigest stands for the meters.
+inline constexpr std::uint8_t kMeterDigest = 0xff;
+
 struct TableDigest {
     std::uint8_t table = 0;
     std::uint32_t count = 0;

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller's OpenFlow side: brings every gateway to the desired state and says how
+// far each has come.
+//
+// Purpose: gateways connect; each is compared with the desired state by a digest per table,
+// what differs is read back, and only the difference is sent. From then on every published
+// change is one ordered bundle, its commit and a barrier, sent at once to every gateway;
+// several may be under way, they are confirmed in order. A gateway is named by its DESC.
+//
+// Ownership: the io_context, the desired state and the listener outlive it. Threads: the
+// io_context's only. Cost: publishing follows the size of the change and the number of
+// gateways; a reconnect costs one digest per table, and reading back what differs.
+// Failure: an error or a time-out never loses a change: what a gateway has is then unknown
+// and it is compared again; if it refuses what it is sent, it stays in `error` with the
+// refusal as its reason and is tried again after a while and with the next change.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/openflow/backend.hpp"
+#include "dataplane/openflow/codec.hpp"
+#include "dataplane/openflow/connection.hpp"
+
+namespace sluice::southbound {
+
+enum class GatewayState : std::uint8_t { connecting, synchronising, active, error, disconnected };
+std::string_view to_string(GatewayState state);
+
+// What is known of one gateway. `generation`, `sessions` and `capacity` are what it last
+// reported (experimenter query "gateway").
+struct GatewayInfo {
+    std::string name;
+    std::string address;
+    GatewayState state = GatewayState::connecting;
+    std::string reason;  // one sentence; empty while active
+    std::uint64_t generation = 0;
+    std::uint64_t sessions = 0;
+    std::uint64_t capacity = 0;
+    std::uint64_t confirmed_revision = 0;
+    std::chrono::system_clock::time_point last_seen;
+    // Sent to it since the controller started.
+    std::uint64_t entries_put = 0;
+    std::uint64_t entries_removed = 0;
+};
+
+// What every gateway should hold, as of one revision. The implementer calls publish() with
+// each step from one revision to the next; between calls from the event loop the visits
+// see the state of `revision()`.
+class DesiredState {
+  public:
+    virtual ~DesiredState() = default;
+    [[nodiscard]] virtual std::uint64_t revision() const = 0;
+    using EntryVisitor = std::function<void(const openflow::Entry&)>;
+    using MeterVisitor = std::function<void(const openflow::Meter&)>;
+    virtual void visit(std::uint8_t table, const EntryVisitor& visitor) const = 0;
+    virtual void visit_meters(const MeterVisitor& visitor) const = 0;
+    // One for each table the controller programs (also the empty ones), and one for the
+    // meters (entry_hash.hpp). Tables absent here are left alone.
+    [[nodiscard]] virtual std::vector<openflow::TableDigest> digests() const = 0;
+};
+
+class Listener {
+  public:
+    virtual ~Listener() = default;
+    // The gateway holds `revision` and everything before it.
+    virtual void on_confirmed(const std::string& gateway, std::uint64_t revision) = 0;
+    // It refused what `revision` needs; `sentence` says what and why.
+    virtual void on_error(const std::string& gateway, std::uint64_t revision,
+                          const std::string& sentence) = 0;
+    // Its state changed, or it is new.
+    virtual void on_gateway(const GatewayInfo& gateway) = 0;
+};
+
+struct Settings {
+    std::vector<std::string> listen;           // "tcp:127.0.0.1:6653" (loopback only), "unix:PATH"
+    std::chrono::milliseconds answer{10'000};  // a commit's; then its outcome is unknown
+    std::chrono::milliseconds retry{5'000};    // of a gateway in `error`
+    std::chrono::milliseconds refresh{5'000};  // of what it reports about itself
+    openflow::ConnectionLimits limits;
+};
+
+class Southbound {
+  public:
+    // `log` gets one sentence per event worth a line in a log; may be empty.
+    Southbound(boost::asio::io_context& loop, Settings settings, const DesiredState& desired,
+               Listener& listener, std::function<void(const std::string&)> log);
+    ~Southbound();
+    Southbound(const Southbound&) = delete;
+    Southbound& operator=(const Southbound&) = delete;
+
+    // Listens on every address, or says why not.
+    Result<void> start();
+    // Serves a socket that is already connected, as a test or a socketpair has it.
+    void serve(openflow::Connection::Socket socket);
+    // Connects out to a switch that only listens, as ovs-vswitchd's management socket does.
+    void connect(const std::string& address);
+
+    // `changes` lead from the revision before to `revision`, which desired.revision() now
+    // is. An empty change is confirmed in its order, without a message.
+    void publish(std::uint64_t revision, const openflow::Changes& changes);
+
+    [[nodiscard]] std::vector<GatewayInfo> gateways() const;
+
+    // Asks one gateway; `done` is called once, with its JSON text, its refusal, or that it
+    // is not connected or did not answer in time.
+    void query(const std::string& gateway, openflow::Query query, std::string json,
+               std::function<void(Result<std::string>)> done);
+
+    struct State;
+
+  private:
+    std::shared_ptr<State> state_;
+};
+
+// What is wrong with an address to listen on, if anything; for --check.
+Result<void> check_listen_address(std::string_view address);
+
+}  // namespace sluice::southbound
