@@ -4,7 +4,7 @@
 # Source it under `set -euo pipefail`; it defines functions and SLUICE_* variables, nothing else.
 
 SLUICE_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-SLUICE_CACHE=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/sluice
+SLUICE_CACHE=${XDG_CACHE_HOME:-~/.cache}/sluice
 
 # One line of progress, on standard error so that results on standard output stay clean.
 say() { printf '%s\n' "$*" >&2; }
