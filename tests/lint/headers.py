@@ -45,7 +45,7 @@ def flags(header):
 
 def work(header):
     result = subprocess.run(
-        flags(header) + ["-fsyntax-only", "-x", "c++", "-include", str(sources.ROOT / header),
+        flags(header) + ["-fdiagnostics-color=never", "-fsyntax-only", "-x", "c++", "-include", str(sources.ROOT / header),
                          "/dev/null"],
         cwd=BUILD, capture_output=True, text=True)
     if result.returncode == 0:
