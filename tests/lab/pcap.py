@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to captures: by tshark where dissection matters, by hand where only bytes do."""
+import struct
+
+from . import shell
+
+# A capture is clean if nothing in it is malformed and every checksum that is there is right.
+# Status 0 is "bad" in tshark 4.
+_VALIDATE = [f"{name}:TRUE" for name in (
+    "ip.check_checksum", "tcp.check_checksum", "udp.check_checksum", "ip.defragment",
+    "ipv6.defragment")]
+_DIRTY = " || ".join([
+    "_ws.malformed", "_ws.short", "ip.checksum.status == 0", "tcp.checksum.status == 0",
+    "udp.checksum.status == 0", "icmp.checksum.status == 0", "icmpv6.checksum.status == 0",
+    "ip.bogus_ip_length"])
+
+
+def tshark(path, *words, timeout=120):
+    options = [word for rule in _VALIDATE for word in ("-o", rule)]
+    done = shell.run("tshark", "-n", "-r", path, *options, *words, timeout=timeout)
+    return done.stdout.splitlines()
+
+
+def dirty(paths, allowed=""):
+    """Packets of the captures with a wrong checksum or malformed, as tshark describes them."""
+    found = []
+    for path in paths:
+        wanted = f"({_DIRTY}) && !({allowed})" if allowed else _DIRTY
+        found += [f"{path.stem}: {line.strip()}" for line in tshark(path, "-Y", wanted)]
+    return found
+
+
+def count(path, display_filter):
+    return len(tshark(path, "-Y", display_filter, "-T", "fields", "-e", "frame.number"))
+
+
+def fields(path, display_filter, *names, occurrence="f"):
+    """One tuple of strings a packet."""
+    wanted = [word for name in names for word in ("-e", name)]
+    lines = tshark(path, "-Y", display_filter, "-T", "fields", "-E", f"occurrence={occurrence}",
+                   "-E", "separator=/t", *wanted)
+    return [tuple(line.split("\t")) for line in lines]
+
+
+def packets(path):
+    """(seconds, bytes) of every packet of a capture that tcpdump wrote."""
+    with open(path, "rb") as opened:
+        data = opened.read()
+    if len(data) < 24:
+        return
+    order = "<" if data[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") else ">"
+    fraction = 1e-9 if data[:4] in (b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d") else 1e-6
+    offset = 24
+    while offset + 16 <= len(data):
+        seconds, part, kept, _ = struct.unpack_from(order + "IIII", data, offset)
+        offset += 16
+        yield seconds + part * fraction, data[offset:offset + kept]
+        offset += kept
+
+
+def tags(path):
+    """How many packets carry each payload tag of traffic.py (`sluice-tag:NAME:`)."""
+    found = {}
+    for _, data in packets(path):
+        at = data.find(b"sluice-tag:")
+        if at >= 0:
+            tag = data[at + 11:data.index(b":", at + 11)].decode()
+            found[tag] = found.get(tag, 0) + 1
+    return found
+
+
+def ip_rate(path, source=None, destination=None, skip=1.0, encapsulated=False):
+    """10^6 bits a second of IPv4 octets between these addresses, the first `skip` s left out.
+
+    Measured from the first packet after `skip` to the last one, the last packet's own octets
+    left out, so that a gap at either end does not count as rate.
+    """
+    offset = 14 + (50 if encapsulated else 0)
+    first = last = None
+    octets = final = 0
+    start = None
+    for when, data in packets(path):
+        header = data[offset:offset + 20]
+        if len(header) < 20 or header[0] >> 4 != 4:
+            continue
+        if source and header[12:16] != source or destination and header[16:20] != destination:
+            continue
+        start = when if start is None else start
+        if when < start + skip:
+            continue
+        first = when if first is None else first
+        final = struct.unpack_from(">H", header, 2)[0]
+        octets += final
+        last = when
+    if first is None or last <= first:
+        return 0.0, 0.0
+    return (octets - final) * 8 / (last - first) / 1e6, last - first
