@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -50,9 +51,40 @@ struct TableSchema {
     std::uint32_t capacity;
 };
 
-// Whether the entry is one that the table can hold, in the order in which a switch
-// checks: match fields, masks, prerequisites, instructions, actions, priority. The
-// error's path is "table.field".
+// What is wrong with an entry, as finely as OpenFlow's error codes tell things apart.
+enum class Violation : std::uint8_t {
+    wrong_table,
+    match_unknown,       // a field that this table does not match
+    match_duplicate,     // a field twice, or fields out of order
+    match_mask,          // a mask that the field's kind does not take
+    match_value,         // a value that the field cannot have, or bits outside of its mask
+    match_prerequisite,  // another field's value is missing for this one to mean anything
+    match_missing,       // a required field is absent
+    next_table,          // goes to a table that this one does not lead to
+    next_missing,        // goes nowhere, but must
+    meter_unknown,       // draws from a meter in a table that has none
+    set_unknown,         // sets a field that this table does not set
+    set_duplicate,
+    set_value,
+    set_missing,
+    priority,  // a priority in a table without any
+};
+
+struct Problem {
+    Violation violation{};
+    Error error;
+};
+
+// The first thing wrong with an entry, in the order in which a switch checks: match fields,
+// masks, prerequisites, instructions, actions, priority. Nothing: the table can hold it.
+std::optional<Problem> check(const TableSchema& schema, const Entry& entry);
+
+// The same for those who need no more than the sentence. The error's path is "table.field".
 Result<void> validate(const TableSchema& schema, const Entry& entry);
+
+// The field's name in messages and documents.
+std::string_view field_name(Field field);
+// How many bits of the 128 a value of the field can use.
+unsigned field_bits(Field field);
 
 }  // namespace sluice::openflow
