@@ -58,9 +58,18 @@ struct Plan {
     DropReason reason = DropReason::not_ready;
     Cookie decided_by;  // the entry behind a drop, or 0
 
+    // Of the snapshot that was walked.
+    Generation generation;
+    // Of the VPC whose counters this packet and its connection belong to: the sender's, from
+    // the uplink the destination's; 0 while unknown.
+    ZoneSlot zone;
+
     // verdict answer; also the reply owed to the sender of a dropped packet (then the
     // verdict is `drop`, and the reply is rate-limited).
     Answer answer = Answer::none;
+    // The gateway address of the sender's subnet, of the packet's family. Filled whenever the
+    // sender is known, whatever the verdict: the worker sends time exceeded and packet too big
+    // from it. From the uplink none: the port's own address is used.
     IpAddress answer_from;
     MacAddress answer_mac;
     std::uint16_t mtu = 0;
@@ -76,5 +85,20 @@ struct Plan {
     bool installs = true;
     Path path;
 };
+
+// What a walk takes for granted.
+enum class WalkMode : std::uint8_t {
+    packet,  // nothing: the packet has just arrived
+    // Who sends: the packet is a connection's stored first tuple. MAC, VTEP and TTL are not
+    // looked at; the sender is the endpoint that has the source address.
+    rewalk,
+};
+
+class Snapshot;
+
+// Pure. Fills as much of the plan as is known also where the verdict is drop.
+using WalkFunction = Plan (*)(const Snapshot& snapshot, const Packet& packet, WalkMode mode);
+// The slot of the VPC open under this VNI, or 0.
+using ZoneFunction = ZoneSlot (*)(const Snapshot& snapshot, Vni vni);
 
 }  // namespace sluice::policy

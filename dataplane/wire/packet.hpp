@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "dataplane/wire/types.hpp"
 
@@ -35,6 +36,34 @@ struct Tuple {
 
     constexpr auto operator<=>(const Tuple&) const = default;
 };
+
+// The ICMP or ICMPv6 type that answers this one or that this one answers: echo (RFC 792,
+// RFC 4443) and timestamp. Nothing for types that open no connection.
+constexpr std::optional<std::uint8_t> opposite_icmp_type(std::uint8_t protocol, std::uint8_t type) {
+    if (protocol == static_cast<std::uint8_t>(Protocol::icmp)) {
+        if (type == 8 || type == 0) return static_cast<std::uint8_t>(type ^ 8);
+        if (type == 13 || type == 14) return static_cast<std::uint8_t>(type ^ 3);
+    }
+    if (protocol == static_cast<std::uint8_t>(Protocol::icmpv6) && (type == 128 || type == 129))
+        return static_cast<std::uint8_t>(type ^ 1);
+    return std::nullopt;
+}
+
+// What the packets that answer `tuple` carry; nothing for an ICMP type without an answer.
+constexpr std::optional<Tuple> reversed(const Tuple& tuple) {
+    Tuple result{tuple.destination, tuple.source, tuple.protocol, tuple.destination_port,
+                 tuple.source_port};
+    if (tuple.protocol == static_cast<std::uint8_t>(Protocol::icmp) ||
+        tuple.protocol == static_cast<std::uint8_t>(Protocol::icmpv6)) {
+        const auto type = opposite_icmp_type(
+            tuple.protocol, static_cast<std::uint8_t>(tuple.destination_port >> 8));
+        if (!type) return std::nullopt;
+        result.source_port = tuple.source_port;
+        result.destination_port =
+            static_cast<std::uint16_t>(*type << 8 | (tuple.destination_port & 0xff));
+    }
+    return result;
+}
 
 enum class EtherKind : std::uint8_t { ipv4, ipv6, arp };
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cold half of a connection: what no ordinary packet of an established one looks at.
+//
+// Life: free → building (one worker's alone) → live (published) → ended (out of the table,
+// maybe still seen by readers) → free after a grace period. Only the transition live → ended
+// is contended; it is a compare-and-exchange, so a connection ends exactly once.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "dataplane/session/flow.hpp"
+#include "dataplane/session/tracker.hpp"
+
+namespace sluice::session {
+
+enum class Life : std::uint8_t { free, building, live, ended };
+
+// Index into the meter table; 0 is "unlimited".
+using MeterIndex = Id<struct MeterIndexTag>;
+
+inline constexpr std::size_t kDirections = 2;
+inline constexpr std::size_t kMetersPerFlow = 2;
+inline constexpr std::size_t kPathLength = 7;
+
+struct Connection {
+    // Life in the low octet, TcpState in the next.
+    std::atomic<std::uint32_t> state{0};
+    std::uint32_t zone_slot = 0;  // whose counters it belongs to
+    Tick created;
+    // Incarnations, never reused: whoever gets the address later is somebody else. 0: outside.
+    EndpointId source, destination;
+    std::array<std::array<MeterIndex, kMetersPerFlow>, kDirections> meters{};
+    // Carries out of the flows' 32-bit counters.
+    std::array<std::atomic<std::uint32_t>, kDirections> octets_high{};
+    std::array<std::atomic<std::uint16_t>, kDirections> packets_high{};
+    // The entries that decided, in the order of policy::Path. Rewritten by a re-walk, so a
+    // concurrent reader may see old and new mixed: it is for people.
+    std::array<std::atomic<std::uint64_t>, kPathLength> path{};
+
+    [[nodiscard]] Life life() const {
+        return static_cast<Life>(state.load(std::memory_order_acquire) & 0xff);
+    }
+    [[nodiscard]] TcpState tcp_state() const {
+        return static_cast<TcpState>(state.load(std::memory_order_relaxed) >> 8 & 0xff);
+    }
+    void set(Life life, TcpState tcp) {
+        state.store(static_cast<std::uint32_t>(life) | static_cast<std::uint32_t>(tcp) << 8,
+                    std::memory_order_release);
+    }
+    // False if the connection has ended or another worker moved it first.
+    bool move(TcpState from, TcpState to) {
+        std::uint32_t before =
+            static_cast<std::uint32_t>(Life::live) | static_cast<std::uint32_t>(from) << 8;
+        return state.compare_exchange_strong(
+            before, static_cast<std::uint32_t>(Life::live) | static_cast<std::uint32_t>(to) << 8,
+            std::memory_order_acq_rel);
+    }
+    // True for the one caller that ends it.
+    bool end() {
+        std::uint32_t before = state.load(std::memory_order_acquire);
+        while (static_cast<Life>(before & 0xff) == Life::live)
+            if (state.compare_exchange_weak(
+                    before, (before & ~0xffU) | static_cast<std::uint32_t>(Life::ended),
+                    std::memory_order_acq_rel))
+                return true;
+        return false;
+    }
+};
+static_assert(sizeof(Connection) <= 104);
+
+// Adds one packet to a flow's counters; the writer is the worker that received it.
+inline void count(FlowState& flow, Connection& connection, bool reverse, std::uint32_t octets) {
+    const std::uint32_t packets = flow.packets.load(std::memory_order_relaxed) + 1;
+    flow.packets.store(packets, std::memory_order_relaxed);
+    const std::uint32_t sum = flow.octets.load(std::memory_order_relaxed) + octets;
+    flow.octets.store(sum, std::memory_order_relaxed);
+    if (__builtin_expect(sum < octets, 0))
+        connection.octets_high[reverse].fetch_add(1, std::memory_order_relaxed);
+    if (__builtin_expect(packets == 0, 0))
+        connection.packets_high[reverse].fetch_add(1, std::memory_order_relaxed);
+}
+
+struct DirectionCount {
+    std::uint64_t packets = 0;
+    std::uint64_t octets = 0;
+};
+inline DirectionCount counted(const FlowState& flow, const Connection& connection, bool reverse) {
+    return {std::uint64_t{connection.packets_high[reverse].load(std::memory_order_relaxed)} << 32 |
+                flow.packets.load(std::memory_order_relaxed),
+            std::uint64_t{connection.octets_high[reverse].load(std::memory_order_relaxed)} << 32 |
+                flow.octets.load(std::memory_order_relaxed)};
+}
+
+}  // namespace sluice::session

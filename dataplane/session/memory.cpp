@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/session/memory.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+
+namespace sluice::session {
+
+Memory map_memory(std::size_t octets) {
+    constexpr std::size_t kHugePage = std::size_t{2} << 20;
+    // One huge page more, so that the array can start on a huge page's border.
+    const std::size_t mapped = octets + kHugePage;
+    void* start = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) return nullptr;
+    const auto address = reinterpret_cast<std::uintptr_t>(start);
+    auto* aligned = reinterpret_cast<void*>((address + kHugePage - 1) & ~(kHugePage - 1));
+    // Advice only: without huge pages it is slower, not wrong.
+    madvise(aligned, octets, MADV_HUGEPAGE);
+    return {aligned, [start, mapped](void*) { munmap(start, mapped); }};
+}
+
+}  // namespace sluice::session

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both families' session tables and what they share. Owned by the gateway, outlives workers.
+#pragma once
+
+#include "dataplane/session/meter.hpp"
+#include "dataplane/session/session_table.hpp"
+
+namespace sluice::session {
+
+struct SessionOptions {
+    std::uint32_t ipv4_capacity = 1'000'000;
+    std::uint32_t ipv6_capacity = 250'000;
+    unsigned workers = 1;
+    HashSeed seed;  // random, drawn at start
+    Allocate allocate = map_memory;
+    Timeouts timeouts;
+};
+
+class Sessions {
+  public:
+    Sessions(const SessionOptions& options, reclaim::Qsbr& qsbr)
+        : ipv4({options.ipv4_capacity, options.workers, options.seed, options.allocate}, qsbr),
+          ipv6({options.ipv6_capacity, options.workers, options.seed, options.allocate}, qsbr),
+          timeouts(options.timeouts) {}
+
+    // False if memory was short: then it must not be used.
+    [[nodiscard]] bool ok() const { return ipv4.ok() && ipv6.ok(); }
+
+    SessionTable<Ipv4> ipv4;
+    SessionTable<Ipv6> ipv6;
+    const Timeouts timeouts;
+};
+
+}  // namespace sluice::session
