@@ -16,7 +16,7 @@ CONTROLLER = [WIRE, OPENFLOW, SCHEMAS]
 ARROWS = [
     ("dataplane/wire/*", []),
     ("dataplane/openflow/*", [WIRE]),
-    ("dataplane/session/*", [WIRE]),
+    ("dataplane/session/*", [WIRE, "dataplane/reclaim/*"]),
     ("dataplane/policy/*", [WIRE]),
     ("dataplane/http/*", [WIRE]),
     # The one place that knows the concrete network functions.
