@@ -20,7 +20,6 @@ import sys
 import threading
 import time
 
-SIZE = 200
 SO_RCVBUFFORCE = 33  # Linux; the socket module does not name it
 
 
@@ -43,7 +42,7 @@ def send(args):
     begin = time.monotonic()
     end = begin + args.seconds
     while (not args.count or sent < args.count) and time.monotonic() < end and not stopping:
-        payload = f"sluice-tag:{args.tag}:{sent}:{time.monotonic():.6f}:".encode().ljust(SIZE, b".")
+        payload = f"sluice-tag:{args.tag}:{sent}:{time.monotonic():.6f}:".encode().ljust(args.size, b".")
         try:
             sock.sendto(payload, (args.destination, args.port))
         except OSError:
@@ -236,6 +235,7 @@ def main():
     sub.add_argument("--count", type=int, default=0)
     sub.add_argument("--seconds", type=float, default=60)
     sub.add_argument("--source-port", type=int, default=0)
+    sub.add_argument("--size", type=int, default=200)
     sub = command(receive, ("port", int))
     sub.add_argument("--seconds", type=float, default=60)
     sub.add_argument("--expect", type=int, default=0)

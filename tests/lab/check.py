@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a check records: for each fact what was expected, what was measured and which capture shows it."""
+import time
+import traceback
+
+from . import pcap, shell
+
+
+class Check:
+    """One line of the demo. `fact` records; a check passes if it has facts and all of them hold."""
+
+    def __init__(self, number, title, world):
+        self.number, self.title, self.world = number, title, world
+        self.facts, self.error = [], None
+        self.seconds = 0.0
+        self._captures = []
+        self._not_clean = ""
+
+    @property
+    def passed(self):
+        return self.error is None and bool(self.facts) and all(fact["ok"] for fact in self.facts)
+
+    def fact(self, what, expected, measured, ok, capture=None):
+        """`measured` is what the line shows; `capture` a Capture or nothing."""
+        self.facts.append({"what": what, "expected": str(expected), "measured": str(measured),
+                           "ok": bool(ok), "capture": str(capture.path) if capture else None})
+        return bool(ok)
+
+    def equal(self, what, expected, measured, capture=None):
+        return self.fact(what, expected, measured, measured == expected, capture)
+
+    def name(self, point):
+        return f"{self.number:02}-{point}"
+
+    def capture_host(self, index, project, point=None, **options):
+        """The inner frames of a project's VPC on a host: its VXLAN device."""
+        host = self.world.fabric.hosts[index]
+        return self._keep(self.world.lab.capture(
+            host.space, f"vx{project.vni}", self.name(point or f"{host.name}-{project.name}"),
+            **options))
+
+    def capture_underlay(self, point="underlay", **options):
+        return self._keep(self.world.lab.capture(
+            self.world.fabric.underlay, "gateway", self.name(point), **options))
+
+    def capture_uplink(self, point="uplink", **options):
+        return self._keep(self.world.lab.capture(
+            self.world.fabric.uplink, "gateway", self.name(point), **options))
+
+    def _keep(self, capture):
+        self._captures.append(capture)
+        return capture
+
+    def except_for(self, display_filter):
+        """Packets that the check itself made wrong on purpose."""
+        self._not_clean = display_filter
+
+    def run(self, body):
+        """Runs the body, then looks over the captures; never raises for what went wrong inside."""
+        begin = time.monotonic()
+        try:
+            body(self, self.world)
+        except shell.LabError as error:
+            self.error = str(error)
+        except Exception as error:  # a fault of the check is a failed check, not the end of all
+            self.error = f"{type(error).__name__}: {error}"
+            traceback.print_exc()
+        try:
+            self._look_over_captures()
+        except shell.LabError as error:
+            self.error = self.error or str(error)
+        self.seconds = time.monotonic() - begin
+        return self
+
+    def _look_over_captures(self):
+        for capture in self._captures:
+            capture.stop()
+        if not self._captures:
+            return
+        seen = sum(capture.captured for capture in self._captures)
+        wrong = pcap.dirty([capture.path for capture in self._captures], self._not_clean)
+        self.fact("captures clean in tshark, checksums validated", "0 faulty packets",
+                  f"{len(wrong)} of {seen} packets faulty" + (f", first: {wrong[0]}" if wrong else ""),
+                  not wrong)
+
+    def line(self):
+        """The measured facts in one sentence; of a failed check what failed comes first."""
+        wrong = [f"{fact['what']}: {fact['measured']} (expected {fact['expected']})"
+                 for fact in self.facts if not fact["ok"]]
+        if self.error:
+            wrong.insert(0, self.error)
+        if wrong:
+            return "; ".join(wrong)
+        if not self.facts:
+            return "nothing was measured"
+        return "; ".join(f"{fact['what']} {fact['measured']}" for fact in self.facts)
+
+    def json(self):
+        return {"check": self.number, "title": self.title, "passed": self.passed,
+                "seconds": round(self.seconds, 2), "error": self.error, "facts": self.facts}

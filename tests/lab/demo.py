@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The demo's program; ./demo builds first and then runs this."""
+import argparse
+import json
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from lab import checks, lab, manifest, shell, world  # noqa: E402
+
+
+def paint(text, colour):
+    return f"\x1b[{colour}m{text}\x1b[0m" if sys.stdout.isatty() else text
+
+
+def next_commands(made):
+    """What to try in a lab that was kept."""
+    controller, fabric, red = made.lab.controller, made.fabric, made.red
+    build = shell.BUILD
+    return f"""
+The lab stays. Try:
+  export PATH={build}:$PATH SLUICE_API={controller.base} SLUICE_TOKEN=lab-red   # or lab-blue, lab-admin
+  sluicectl endpoint list
+  sluicectl explain --vpc red-vpc --source 10.0.1.10 --destination 10.0.2.10 --protocol tcp --destination-port 22
+  sluicectl flows --endpoint web1;  sluicectl drops
+  ip netns exec {red.tenants['web1'].space} ping {red.tenants['db1'].ip}
+  ip netns exec {fabric.internet} curl http://{red.elastic['address']}/   # after: ip netns exec {red.tenants['web1'].space} python3 -m http.server 80 &
+  ovs-ofctl -O OpenFlow13 dump-flows {made.lab.gateway.listen}
+  ip netns exec {fabric.gateway} curl -s 127.0.0.1:9301/metrics
+Captures and logs: {made.lab.captures}   (tshark -r FILE -o ip.check_checksum:TRUE)
+Logs of the running daemons: {made.lab.folder}
+To remove it: ./demo --down
+"""
+
+
+def wanted(argument):
+    return {int(number) for number in argument.split(",")}
+
+
+def run_checks(made, only, results):
+    width = max(len(title) for _, title, _ in checks.all_checks())
+    from lab.check import Check
+    for number, title, body in checks.all_checks():
+        if only and number not in only:
+            continue
+        done = Check(number, title, made).run(body)
+        results.append(done)
+        mark = paint("ok  ", "32") if done.passed else paint("FAIL", "31")
+        print(f"{mark} {number:2} {title:{width}}  {done.line()} ({done.seconds:.1f} s)", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="./demo", description="Raises a lab of network namespaces with kernel VXLAN hosts, a "
+        "gateway and a controller, and checks on it what the system promises.")
+    parser.add_argument("--json", metavar="FILE", type=pathlib.Path,
+                        help="per check what was expected, what was measured, and which capture shows it")
+    parser.add_argument("--keep", action="store_true",
+                        help="leave the lab and its captures, and print how to use them")
+    parser.add_argument("--down", action="store_true", help="remove a lab that was kept")
+    parser.add_argument("--only", metavar="N,N…", type=wanted, default=set(),
+                        help="run these checks only")
+    args = parser.parse_args()
+    begin = time.monotonic()
+    results, broken = [], None
+    try:
+        if args.down:
+            left = manifest.Manifest(lab.Lab().name)
+            left.lock()
+            processes, namespaces = left.clear()
+            print(f"removed {namespaces} namespaces and {processes} processes")
+            return 0
+        with lab.Lab() as raised:
+            raised.start_product()
+            made = world.World(raised)
+            print(f"lab raised in {time.monotonic() - begin:.1f} s: {len(made.fabric.tenants)} "
+                  "tenants of 2 projects on 2 kernel VXLAN hosts", flush=True)
+            run_checks(made, args.only, results)
+            if args.keep:
+                raised.keep = True
+                print(next_commands(made))
+    except shell.LabError as error:
+        broken = str(error)
+        print(f"{paint('FAIL', '31')}  0 the lab: {broken}", flush=True)
+    except KeyboardInterrupt:
+        broken = "interrupted"
+    failed = [done for done in results if not done.passed]
+    if args.json:
+        args.json.write_text(json.dumps(
+            {"passed": len(results) - len(failed), "failed": len(failed) + bool(broken),
+             "seconds": round(time.monotonic() - begin, 1), "error": broken,
+             "checks": [done.json() for done in results]}, indent=2) + "\n", encoding="utf-8")
+    print(f"{len(results) - len(failed)} passed, {len(failed) + bool(broken)} failed")
+    return 0 if results and not failed and not broken else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
