@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/config/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "dataplane/config/reader.hpp"
+
+namespace sluice::config {
+namespace {
+
+// Outer Ethernet excluded: IPv6 40, UDP 8, VXLAN 8, inner Ethernet 14, and an inner IPv6
+// minimum of 1,280 (RFC 8200 section 5).
+constexpr std::int64_t kLeastUnderlayMtu = 1280 + 70;
+constexpr std::int64_t kLeastUplinkMtu = 1280;
+constexpr std::int64_t kMostMtu = 9600;
+constexpr std::size_t kMostPorts = 16;
+constexpr std::size_t kMostWorkers = 64;
+
+bool is_name(std::string_view text) {
+    const auto plain = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_' || c == '.';
+    };
+    return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), plain) &&
+           text.front() != '.' && text.front() != '-';
+}
+
+bool is_unicast(const IpAddress& address) {
+    return !address.is_none() && !address.is_multicast() && address != IpAddress::v4(be32{0}) &&
+           address != IpAddress::v4(be32{0xffffffff});
+}
+
+bool is_loopback(const IpAddress& address) {
+    if (address.is_v4()) return address.bytes[12] == 127;
+    IpAddress loopback;
+    loopback.bytes[15] = 1;
+    return address == loopback;
+}
+
+// "ADDRESS:PORT" with an IPv6 address in brackets.
+bool parse_host_port(std::string_view text, Socket& socket) {
+    const auto colon = text.rfind(':');
+    if (colon == std::string_view::npos) return false;
+    auto host = text.substr(0, colon);
+    if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+        host = host.substr(1, host.size() - 2);
+    } else if (host.find(':') != std::string_view::npos) {
+        return false;
+    }
+    const auto address = parse_ip(host);
+    const auto digits = text.substr(colon + 1);
+    if (!address || digits.empty() || digits.size() > 5) return false;
+    unsigned port = 0;
+    for (const char digit : digits) {
+        if (digit < '0' || digit > '9') return false;
+        port = port * 10 + static_cast<unsigned>(digit - '0');
+    }
+    if (port == 0 || port > 65535) return false;
+    socket.kind = Socket::Kind::tcp;
+    socket.address = *address;
+    socket.port = static_cast<std::uint16_t>(port);
+    return true;
+}
+
+constexpr std::string_view kOpenflowSocket =
+    "\"unix:/PATH\", or \"tcp:ADDRESS:PORT\" with an address of the loopback";
+
+// An OpenFlow socket, or why it is none.
+std::string parse_openflow_socket(const std::string& text, Socket& socket) {
+    if (text.starts_with("unix:")) {
+        socket.kind = Socket::Kind::unix_path;
+        socket.path = text.substr(5);
+        // sun_path holds 108 octets with its terminator (unix(7)).
+        if (!socket.path.starts_with('/') || socket.path.size() > 107)
+            return "expected unix: and an absolute path of at most 107 characters";
+        return {};
+    }
+    if (text.starts_with("tls:"))
+        return fmt::format("this release has no TLS; expected {}", kOpenflowSocket);
+    if (text.starts_with("tcp:") && parse_host_port(std::string_view(text).substr(4), socket)) {
+        if (is_loopback(socket.address)) return {};
+        return "plain tcp: is for the loopback only (127.0.0.0/8 or [::1])";
+    }
+    return fmt::format("expected {}", kOpenflowSocket);
+}
+
+void read_port(Reader::Table table, Config& config) {
+    Port port;
+    port.line = table.line();
+    const auto role = table.required_choice("role", {"underlay", "uplink"});
+    port.role = role == "uplink" ? Side::uplink : Side::underlay;
+    port.device = table.required_string("device", "a PCI address or a DPDK vdev with arguments");
+    if (!port.device.empty() && port.device.find_first_of(" \t\n") != std::string::npos)
+        table.problem("device", "expected no white space");
+    const bool underlay = port.role == Side::underlay;
+    port.mtu = static_cast<std::uint16_t>(table.integer(
+        "mtu", underlay ? kLeastUnderlayMtu : kLeastUplinkMtu, kMostMtu, underlay ? 1600 : 1500));
+    table.strings("addresses", [&](const std::string& text) -> std::string {
+        const auto prefix = parse_prefix(text);
+        if (!prefix || !is_unicast(prefix->address))
+            return "expected a unicast address and its prefix length, as \"192.0.2.1/24\"";
+        port.addresses.push_back({prefix->address, prefix->length});
+        return {};
+    });
+    if (port.addresses.empty() && !table.has_problem("addresses"))
+        table.problem("addresses", "expected at least one address with its prefix length");
+    table.strings("next_hops", [&](const std::string& text) -> std::string {
+        const auto address = parse_ip(text);
+        if (!address || !is_unicast(*address)) return "expected a unicast IP address";
+        const bool on_link = std::any_of(
+            port.addresses.begin(), port.addresses.end(), [&](const InterfaceAddress& own) {
+                return own.prefix().contains(*address) && own.address != *address;
+            });
+        if (!on_link)
+            return "expected another address inside one of the port's own prefixes (`addresses`)";
+        port.next_hops.push_back(*address);
+        return {};
+    });
+    table.strings("neighbours", [&](const std::string& text) -> std::string {
+        const auto space = text.find(' ');
+        const auto address = parse_ip(std::string_view(text).substr(0, space));
+        const auto mac = space == std::string::npos
+                             ? std::nullopt
+                             : parse_mac(std::string_view(text).substr(space + 1));
+        if (!address || !is_unicast(*address) || !mac || mac->is_multicast() || mac->is_zero())
+            return "expected an IP address, one space and a MAC address";
+        port.neighbours.push_back({*address, *mac});
+        return {};
+    });
+    table.string("mac", [&](const std::string& text) -> std::string {
+        const auto mac = parse_mac(text);
+        if (!mac || mac->is_multicast() || mac->is_zero()) return "expected a unicast MAC address";
+        port.mac = *mac;
+        return {};
+    });
+    table.finish();
+    config.ports.push_back(std::move(port));
+}
+
+void read_vteps(Reader::Table& root, Config& config) {
+    root.strings("vtep", [&](const std::string& text) -> std::string {
+        const auto address = parse_ip(text);
+        if (!address || !is_unicast(*address)) return "expected a unicast IP address";
+        for (const auto& other : config.vteps)
+            if (other.family() == address->family())
+                return "expected at most one address of each family";
+        config.vteps.push_back(*address);
+        return {};
+    });
+    if (config.vteps.empty() && !root.has_problem("vtep"))
+        root.problem("vtep", "expected one IPv4 address, one IPv6 address, or both");
+}
+
+void read_workers(Reader::Table& root, Config& config) {
+    root.integers("workers", 0, 1023, [&](std::int64_t core) -> std::string {
+        const auto value = static_cast<unsigned>(core);
+        if (std::find(config.workers.begin(), config.workers.end(), value) != config.workers.end())
+            return "expected each core once";
+        if (config.workers.size() == kMostWorkers) return "expected at most 64 cores";
+        config.workers.push_back(value);
+        return {};
+    });
+    if (config.workers.empty() && !root.has_problem("workers"))
+        root.problem("workers", "expected the CPU cores to run workers on, as [1, 2]");
+}
+
+// What concerns several ports at once.
+void check_ports(Reader::Table& root, const Config& config) {
+    if (config.ports.size() > kMostPorts)
+        root.problem("port", fmt::format("expected at most {} ports", kMostPorts));
+    const bool underlay = std::any_of(config.ports.begin(), config.ports.end(),
+                                      [](const Port& p) { return p.role == Side::underlay; });
+    if (!underlay) root.problem("port", "expected at least one [[port]] with role = \"underlay\"");
+    std::set<std::string_view> devices;
+    std::set<IpAddress> addresses;
+    for (std::size_t i = 0; i < config.ports.size(); ++i) {
+        const auto& port = config.ports[i];
+        const auto key = fmt::format("port[{}]", i);
+        if (!port.device.empty() && !devices.insert(port.device_name()).second)
+            root.problem_at(
+                port.line, key + ".device",
+                fmt::format("expected each device once, found \"{}\" again", port.device_name()));
+        for (const auto& own : port.addresses)
+            if (!addresses.insert(own.address).second)
+                root.problem_at(port.line, key + ".addresses",
+                                fmt::format("expected each address once, found {} again",
+                                            to_string(own.address)));
+    }
+    for (const auto& vtep : config.vteps) {
+        const bool reachable =
+            std::any_of(config.ports.begin(), config.ports.end(), [&](const Port& port) {
+                return port.role == Side::underlay &&
+                       std::any_of(port.addresses.begin(), port.addresses.end(),
+                                   [&](const InterfaceAddress& own) {
+                                       return own.address.family() == vtep.family();
+                                   });
+            });
+        if (underlay && !reachable)
+            root.problem("vtep", fmt::format("expected an underlay port with an {} address for {}",
+                                             vtep.is_v4() ? "IPv4" : "IPv6", to_string(vtep)));
+    }
+}
+
+void read_openflow(Reader::Table table, Config& config) {
+    auto& controllers = config.openflow.controllers;
+    table.strings("controllers", [&](const std::string& text) -> std::string {
+        Socket socket;
+        auto why = parse_openflow_socket(text, socket);
+        if (why.empty() &&
+            std::find(controllers.begin(), controllers.end(), socket) != controllers.end())
+            why = "expected each controller once";
+        if (why.empty()) controllers.push_back(std::move(socket));
+        return why;
+    });
+    table.string("listen", [&](const std::string& text) -> std::string {
+        Socket socket;
+        auto why = parse_openflow_socket(text, socket);
+        if (why.empty() && socket.kind != Socket::Kind::unix_path)
+            why = "expected unix: and an absolute path";
+        if (why.empty()) config.openflow.listen = std::move(socket);
+        return why;
+    });
+    for (const auto* key : {"certificate", "key", "ca"})
+        table.refuse(key, "this release has no TLS; remove the key");
+    table.finish();
+}
+
+void read_telemetry(Reader::Table table, Config& config) {
+    table.string("listen", [&](const std::string& text) -> std::string {
+        Socket socket;
+        if (!parse_host_port(text, socket))
+            return "expected an IP address and a port, as \"127.0.0.1:9301\"";
+        config.telemetry.listen = std::move(socket);
+        return {};
+    });
+    table.finish();
+}
+
+void read_root(Reader::Table root, Config& config) {
+    config.name = root.required_string("name", "the gateway's name");
+    if (!config.name.empty() && !is_name(config.name))
+        root.problem("name", "expected 1 to 63 of the characters A-Z a-z 0-9 - _ .");
+    read_workers(root, config);
+    read_vteps(root, config);
+    config.state_dir = root.required_string("state_dir", "a folder for the committed tables");
+    if (!config.state_dir.empty() && !config.state_dir.is_absolute())
+        root.problem("state_dir", "expected an absolute path");
+    const auto level = root.choice("log", {"debug", "info", "warning", "error"}, "info");
+    config.log = level == "debug"     ? LogLevel::debug
+                 : level == "warning" ? LogLevel::warning
+                 : level == "error"   ? LogLevel::error
+                                      : LogLevel::info;
+
+    auto memory = root.table("memory");
+    const auto pages = memory.choice("hugepages", {"auto", "required", "off"}, "auto");
+    config.memory.hugepages = pages == "required" ? Hugepages::required
+                              : pages == "off"    ? Hugepages::off
+                                                  : Hugepages::automatic;
+    config.memory.packet_buffers = static_cast<std::uint32_t>(
+        memory.integer("packet_buffers", 4096, 4'000'000, config.memory.packet_buffers));
+    memory.finish();
+
+    auto sessions = root.table("sessions");
+    config.sessions.capacity = static_cast<std::uint32_t>(
+        sessions.integer("capacity", 1024, 100'000'000, config.sessions.capacity));
+    config.sessions.ipv6_capacity = static_cast<std::uint32_t>(
+        sessions.integer("ipv6_capacity", 1024, 50'000'000, config.sessions.ipv6_capacity));
+    sessions.finish();
+
+    root.tables("port", [&](Reader::Table table) { read_port(std::move(table), config); });
+    check_ports(root, config);
+    read_openflow(root.table("openflow"), config);
+    read_telemetry(root.table("telemetry"), config);
+    root.finish();
+}
+
+}  // namespace
+
+std::string to_string(const Problem& problem, std::string_view file) {
+    std::string result{file};
+    if (problem.line != 0) result += fmt::format(":{}", problem.line);
+    result += ": ";
+    if (!problem.key.empty()) result += problem.key + ": ";
+    return result + problem.message;
+}
+
+std::string to_string(const Socket& socket) {
+    if (socket.kind == Socket::Kind::unix_path) return "unix:" + socket.path;
+    const auto address = to_string(socket.address);
+    return socket.address.is_v4() ? fmt::format("tcp:{}:{}", address, socket.port)
+                                  : fmt::format("tcp:[{}]:{}", address, socket.port);
+}
+
+std::string_view Port::device_name() const {
+    return std::string_view(device).substr(0, device.find(','));
+}
+
+bool Port::is_pci() const {
+    // "0000:03:00.0" or "03:00.0": a vdev's name never holds a colon.
+    return device_name().find(':') != std::string_view::npos;
+}
+
+Parsed parse(std::string_view text) {
+    Config config;
+    auto reader = Reader::parse(text);
+    if (reader.ok()) read_root(reader.root(), config);
+    if (!reader.ok()) return reader.problems();
+    return config;
+}
+
+Parsed load(const std::filesystem::path& file) {
+    std::error_code error;
+    if (std::filesystem::is_directory(file, error))
+        return std::vector{Problem{0, "", "is a directory; name a TOML file"}};
+    std::ifstream stream(file, std::ios::binary);
+    std::ostringstream text;
+    if (!stream || !(text << stream.rdbuf()))
+        return std::vector{
+            Problem{0, "", "cannot be read; name a TOML file that exists and is readable"}};
+    return parse(text.str());
+}
+
+}  // namespace sluice::config
