@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "dataplane/state/state.hpp"
+
+namespace sluice::state {
+
+Result<Lock> Lock::take(const std::filesystem::path& folder, const std::string& name) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    const auto file = folder / "lock";
+    const int handle = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (handle < 0)
+        return Error{Error::Code::unavailable,
+                     fmt::format("{} cannot be written: {}; make the folder or choose another",
+                                 file.string(), std::strerror(errno)),
+                     "state_dir"};
+    Lock lock(handle);
+    // The kernel lets go of it when its holder dies, however it dies.
+    if (flock(handle, LOCK_EX | LOCK_NB) == 0) {
+        const auto text = fmt::format("{}\n", getpid());
+        if (ftruncate(handle, 0) != 0 || pwrite(handle, text.data(), text.size(), 0) < 0)
+            return Error{Error::Code::unavailable,
+                         fmt::format("{} cannot be written: {}; free some space", file.string(),
+                                     std::strerror(errno)),
+                         "state_dir"};
+        return lock;
+    }
+    char holder[16] = {};
+    const auto size = pread(handle, holder, sizeof(holder) - 1, 0);
+    const std::string pid(holder, size > 1 ? static_cast<std::size_t>(size - 1) : 0);
+    return Error{
+        Error::Code::conflict,
+        fmt::format("another gateway \"{}\" runs on {} (process {}); stop it, or give this "
+                    "one a name and a state_dir of its own",
+                    name, folder.string(), pid.empty() ? "unknown" : pid),
+        "state_dir"};
+}
+
+Lock::~Lock() {
+    if (handle_ >= 0) close(handle_);
+}
+
+Lock::Lock(Lock&& other) noexcept : handle_(std::exchange(other.handle_, -1)) {}
+
+}  // namespace sluice::state
