@@ -80,6 +80,7 @@ struct Packet {
     MacAddress source_mac;
     MacAddress destination_mac;
     Tuple tuple;  // kind ipv4, ipv6; for arp: sender and target address
+    IpAddress nd_target;  // of a neighbour solicitation (RFC 4861 section 4.3)
     std::uint8_t ttl = 0;
     std::uint8_t traffic_class = 0;
     std::uint8_t tcp_flags = 0;
