@@ -25,10 +25,10 @@ struct Fragment {
 class FragmentPlan {
   public:
     // `packet` starts with the IPv4 header, whole with its options; the payload need not be in
-    // the span, its length is taken from the header. Nothing: DF is set (RFC 1191 has the
-    // answer), `mtu` is less than 68, the header or an option contradicts itself, a fragment that
-    // is not the last has a length that is no multiple of eight, or the datagram would end
-    // beyond 65,535.
+    // the span, its length is taken from the header. Nothing: it does not fit and DF is
+    // set (RFC 1191 has the answer), `mtu` is less than 68, the header or an option contradicts
+    // itself, a fragment that is not the last has a length that is no multiple of eight, or the
+    // datagram would end beyond 65,535.
     static std::optional<FragmentPlan> make(std::span<const std::uint8_t> packet, std::size_t mtu);
 
     // 1 if the packet fits as it is.
@@ -41,10 +41,15 @@ class FragmentPlan {
     std::size_t write_header(std::size_t index, std::span<std::uint8_t> out) const;
 
   private:
-    std::array<std::uint8_t, ipv4::kMaxHeader> first_header_{};
-    std::array<std::uint8_t, ipv4::kMaxHeader> later_header_{};
-    std::uint16_t first_header_length_ = 0;
-    std::uint16_t later_header_length_ = 0;
+    struct Header {
+        std::array<std::uint8_t, ipv4::kMaxHeader> octets{};
+        std::uint16_t length = 0;
+    };
+    // Copies the fixed header and, of the options, those that later fragments have.
+    static std::optional<Header> later_header(std::span<const std::uint8_t> header);
+
+    Header first_;
+    Header later_;
     std::uint16_t payload_ = 0;        // of the original, octets
     std::uint16_t first_payload_ = 0;  // in the first fragment
     std::uint16_t later_payload_ = 0;  // in each of the others but the last

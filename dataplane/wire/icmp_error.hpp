@@ -50,8 +50,4 @@ std::size_t write_icmp_error(std::span<std::uint8_t> out, std::span<const std::u
 // never be answered with an error. `protocol` is ICMP or ICMPv6.
 bool is_icmp_error(std::uint8_t protocol, std::uint8_t type);
 
-// True for an address that can be a single station's: not multicast, broadcast, "this network",
-// loopback or reserved (class E). Broadcasts of a subnet cannot be told without its prefix.
-bool is_station(const IpAddress& address);
-
 }  // namespace sluice::wire

@@ -80,7 +80,8 @@ struct Packet {
     MacAddress source_mac;
     MacAddress destination_mac;
     Tuple tuple;  // kind ipv4, ipv6; for arp: sender and target address
-    IpAddress nd_target;  // of a neighbour solicitation (RFC 4861 section 4.3)
+    // Of a neighbour solicitation or advertisement (RFC 4861 sections 4.3, 4.4).
+    IpAddress nd_target;
     std::uint8_t ttl = 0;
     std::uint8_t traffic_class = 0;
     std::uint8_t tcp_flags = 0;

@@ -33,7 +33,7 @@ struct Quote {
 // packet too big; redirects and source quench do not cross a gateway), a fragment, a quote that
 // holds less than the headers and, of TCP, UDP, ICMP and SCTP, eight octets, a quoted ICMP error
 // or a quoted fragment other than the first. A quoted ICMP message must be an echo request or
-// reply, or a timestamp's.
+// reply, or a timestamp's. Nor if the error goes to anybody but the one who sent what it quotes.
 std::optional<Quote> parse_quote(std::span<const std::uint8_t> packet);
 
 // What the error and its quote look like behind the translation.
@@ -45,10 +45,10 @@ struct QuoteTranslation {
 
 // Rewrites the packet that `quote` was parsed from: outer and quoted addresses, quoted ports or
 // identifier, and, all of them incrementally (a wrong one stays wrong, a missing one missing), the
-// IPv4 header checksums, the quoted upper-layer checksum where the quote holds it, the ICMP
-// checksum, for ICMPv6 with the pseudo-header. All addresses are of the packet's family. False, and
-// nothing changed, if they are not, or if the quoted protocol cannot be translated (ports of SCTP:
-// its checksum covers what is not quoted).
+// IPv4 header checksums, the quoted upper-layer checksum if the quote holds all of it, the
+// ICMP checksum, for ICMPv6 with the pseudo-header. All addresses are of the packet's family.
+// False, and nothing changed, if they are not, or if the quoted protocol cannot be translated
+// (ports of SCTP: its checksum covers what is not quoted).
 bool translate_quote(std::span<std::uint8_t> packet, const Quote& quote,
                      const QuoteTranslation& translation);
 
