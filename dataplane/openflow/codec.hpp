@@ -76,6 +76,7 @@ enum class Kind : std::uint8_t {
     meter_config_request,
     meter_features_request,
     experimenter_request,
+    other_multipart_request,
     desc_reply,
     flow_reply,
     meter_config_reply,
@@ -147,12 +148,13 @@ struct BundleAdd {
     std::uint32_t bundle = 0;
     std::uint16_t flags = 0;
     Kind inner_kind = Kind::other;
-    Bytes inner;
+    MessageView inner;  // into the message
 };
 // An inner message of a kind that no bundle can hold is kBundleUnsupported.
 Decoded<BundleAdd> decode_bundle_add(MessageView message);
-// Appends the bundle's wrapping of what `append_inner` appends; its transaction id must be
-// `xid` too.
+// The bundle that any BUNDLE_ADD names, also one that does not decode.
+std::uint32_t bundle_of(MessageView bundle_add);
+// A modification wrapped for a bundle.
 void append_bundled(Bytes& out, Xid xid, std::uint32_t bundle, const FlowMod& mod);
 void append_bundled(Bytes& out, Xid xid, std::uint32_t bundle, const MeterMod& mod);
 

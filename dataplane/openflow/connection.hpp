@@ -73,6 +73,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     [[nodiscard]] const std::string& peer() const;  // "unix:", "127.0.0.1:6653"
 
   private:
+    friend struct ConnectionLoop;
     struct State;
     explicit Connection(std::unique_ptr<State> state);
     std::unique_ptr<State> state_;

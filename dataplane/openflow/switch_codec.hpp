@@ -38,6 +38,8 @@ struct ExperimenterRequest {
     std::string_view text;  // into the message
 };
 Decoded<ExperimenterRequest> decode_experimenter_request(MessageView message);
+// Whether the rest of the request is in further messages.
+bool has_more_segments(MessageView multipart_request);
 // Whether a table-features request would change anything (has a body).
 bool has_body(MessageView multipart_request);
 
@@ -72,8 +74,8 @@ void append_aggregate_reply(Bytes& out, MessageView request, const EntryStats& s
 void append_meter_features_reply(Bytes& out, MessageView request, std::uint32_t capacity);
 void append_experimenter_reply(Bytes& out, MessageView request, Query query, std::string_view text);
 void append_digest_reply(Bytes& out, MessageView request, std::span<const TableDigest> digests);
-// A reply of a multipart that holds nothing: queues, groups.
-void append_empty_reply(Bytes& out, MessageView request);
+// A reply of a multipart that holds nothing: queues, groups. `zeros`: octets of a fixed body.
+void append_empty_reply(Bytes& out, MessageView request, std::size_t zeros = 0);
 
 // Multiparts that may be large: records are appended to a segment in hand, and whole
 // segments are taken out when the connection has room for them.
