@@ -17,7 +17,7 @@ ARROWS = [
     ("dataplane/wire/*", []),
     ("dataplane/openflow/*", [WIRE]),
     ("dataplane/session/*", [WIRE, "dataplane/reclaim/*"]),
-    ("dataplane/policy/*", [WIRE]),
+    ("dataplane/policy/*", [WIRE, OPENFLOW, "dataplane/reclaim/*"]),
     ("dataplane/http/*", [WIRE]),
     # The one place that knows the concrete network functions.
     ("dataplane/main.cpp", ["dataplane/*", "nfv/*"]),

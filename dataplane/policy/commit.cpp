@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/policy/commit.hpp"
+
+#include <algorithm>
+
+namespace sluice::policy {
+namespace {
+
+Error exhausted(std::string what, std::string path) {
+    return {Error::Code::exhausted, std::move(what), std::move(path)};
+}
+
+}  // namespace
+
+ZoneSlots::ZoneSlots(std::uint32_t capacity) {
+    free_.reserve(capacity);
+    for (std::uint32_t slot = capacity; slot-- > 1;) free_.push_back(ZoneSlot{slot});
+}
+
+ZoneSlot ZoneSlots::allocate() {
+    if (free_.empty()) return ZoneSlot{};
+    const ZoneSlot slot = free_.back();
+    free_.pop_back();
+    return slot;
+}
+
+Commit::Commit(const Snapshot& before, Core& next, IndexSources indexes)
+    : before_(before), next_(next), indexes_(indexes) {}
+
+// --- senders, subnets, public addresses --------------------------------------------------------
+
+Result<SourceIndex> Commit::add_sender(VpcId vpc, EndpointId endpoint, const MacAddress& mac,
+                                       HostId host) {
+    const SenderKey key{endpoint, mac};
+    const SenderRecord* there = next_.senders.find(key);
+    SenderRecord record;
+    if (there != nullptr) {
+        record = *there;
+    } else {
+        record = {key, vpc, host, indexes_.sources.allocate(), 0};
+        if (!record.source)
+            return exhausted("no source record is free for another sender", "source");
+        taken_.sources.push_back(record.source);
+    }
+    const bool moved = there != nullptr && record.host != host;
+    record.host = host;
+    if (there == nullptr)
+        delta_.senders.push_back({std::nullopt, record});
+    else if (moved)
+        delta_.senders.push_back({*there, record});
+    ++record.rows;
+    const SourceIndex source = record.source;
+    next_.senders.put(record);
+    return source;
+}
+
+void Commit::remove_sender(EndpointId endpoint, const MacAddress& mac) {
+    const SenderRecord* there = next_.senders.find({endpoint, mac});
+    if (there == nullptr) return;
+    SenderRecord record = *there;
+    if (--record.rows > 0) {
+        next_.senders.put(record);
+        return;
+    }
+    released_.sources.push_back(record.source);
+    next_.senders.remove(record.key);
+    delta_.senders.push_back({record, std::nullopt});
+}
+
+Result<void> Commit::put_subnet(const SubnetRecord& subnet) {
+    if (next_.subnets.find(subnet.key) != nullptr)
+        return Error{Error::Code::conflict, "the subnet has a gateway address of this family",
+                     "local.subnet"};
+    use({UsedKey::Kind::route_table, subnet.route_table.value}, subnet.vpc, 1);
+    delta_.subnets.push_back({std::nullopt, subnet});
+    next_.subnets.put(subnet);
+    concerns(subnet.vpc);
+    return {};
+}
+
+void Commit::remove_subnet(const SubnetKey& key) {
+    const SubnetRecord* there = next_.subnets.find(key);
+    if (there == nullptr) return;
+    const SubnetRecord subnet = *there;
+    use({UsedKey::Kind::route_table, subnet.route_table.value}, subnet.vpc, -1);
+    delta_.subnets.push_back({subnet, std::nullopt});
+    next_.subnets.remove(key);
+    concerns(subnet.vpc);
+}
+
+void Commit::put_public_address(const IpAddress& address) {
+    delta_.public_addresses.push_back({std::nullopt, address});
+}
+
+void Commit::remove_public_address(const IpAddress& address) {
+    delta_.public_addresses.push_back({address, std::nullopt});
+}
+
+// --- meters ------------------------------------------------------------------------------------
+
+MeterRecord Commit::meter(MeterId id) const {
+    if (const MeterRecord* record = next_.meters.find(id)) return *record;
+    MeterRecord record;
+    record.key = id;
+    return record;
+}
+
+void Commit::draws(MeterId id, int entries) {
+    if (!id) return;
+    MeterRecord record = meter(id);
+    record.entries += static_cast<std::uint32_t>(entries);
+    next_.meters.put(record);
+    meters_.insert(id);
+}
+
+Result<void> Commit::apply_meters(const openflow::Changes& changes) {
+    for (const MeterId id : changes.remove_meters) {
+        MeterRecord record = meter(id);
+        record.present = false;
+        next_.meters.put(record);
+        meters_.insert(id);
+    }
+    for (const openflow::Meter& value : changes.put_meters) {
+        if (!value.id || value.rate_kbps == 0)
+            return Error{Error::Code::invalid, "a meter has a number and a rate", "meters"};
+        MeterRecord record = meter(value.id);
+        record.meter = value;
+        record.present = true;
+        next_.meters.put(record);
+        meters_.insert(value.id);
+    }
+    return {};
+}
+
+Result<void> Commit::settle_meters() {
+    for (const MeterId id : meters_) {
+        const MeterRecord after = meter(id);
+        if (!after.present && after.entries > 0)
+            return Error{
+                Error::Code::not_found,
+                "an entry draws from meter " + std::to_string(id.value) + ", which is not there",
+                "meters"};
+        if (!after.present) next_.meters.remove(id);
+        const MeterRecord* before = before_.core.meters.find(id);
+        if (before == nullptr && !after.present) continue;
+        if (before != nullptr && after.present && before->meter == after.meter) continue;
+        Change<openflow::Meter> change;
+        if (before != nullptr) change.before = before->meter;
+        if (after.present) change.after = after.meter;
+        delta_.meters.push_back(change);
+    }
+    return {};
+}
+
+// --- whom it concerns --------------------------------------------------------------------------
+
+void Commit::use(UsedKey key, VpcId vpc, int times) {
+    UsedRecord record;
+    record.key = key;
+    if (const UsedRecord* there = next_.used.find(key)) record = *there;
+    const auto user = std::find_if(record.users.begin(), record.users.end(),
+                                   [&](const auto& entry) { return entry.first == vpc; });
+    if (user == record.users.end())
+        record.users.emplace_back(vpc, static_cast<std::uint32_t>(times));
+    else if ((user->second += static_cast<std::uint32_t>(times)) == 0)
+        record.users.erase(user);
+    if (record.users.empty())
+        next_.used.remove(key);
+    else
+        next_.used.put(std::move(record));
+}
+
+std::vector<ZoneSlot> Commit::zones() const {
+    std::unordered_set<VpcId> vpcs = vpcs_;
+    const auto add_users = [&](UsedKey key) {
+        for (const Core* core : {&before_.core, const_cast<const Core*>(&next_)})
+            if (const UsedRecord* record = core->used.find(key))
+                for (const auto& [vpc, times] : record->users) vpcs.insert(vpc);
+    };
+    for (const GroupId group : groups_) add_users({UsedKey::Kind::group, group.value});
+    for (const RouteTableId table : route_tables_)
+        add_users({UsedKey::Kind::route_table, table.value});
+    std::vector<ZoneSlot> slots;
+    for (const VpcId vpc : vpcs)
+        for (const Core* core : {&before_.core, const_cast<const Core*>(&next_)})
+            if (const VpcRecord* record = core->vpcs.find(vpc)) slots.push_back(record->slot);
+    std::sort(slots.begin(), slots.end());
+    slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+    return slots;
+}
+
+}  // namespace sluice::policy
