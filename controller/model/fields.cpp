@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/model/fields.hpp"
+
+#include <chrono>
+#include <ctime>
+
+#include "controller/model/field_table.hpp"
+
+namespace sluice::model {
+namespace {
+
+// What every resource has, in the order in which it is shown.
+constexpr std::string_view kReadOnlyMembers[] = {"created_at", "updated_at", "version", "status"};
+constexpr std::size_t kLongestName = 255;
+constexpr std::size_t kMostTags = 50;
+
+template <class T>
+bool is_one_of(std::string_view name, const T& names) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+void read_text(std::string& target, const json::value& value, const std::string& at,
+               Problems& problems) {
+    if (value.is_null()) {
+        target.clear();
+        return;
+    }
+    auto text = read_string(value, at, problems);
+    if (!text) return;
+    if (text->size() > kLongestName)
+        problems.push_back({at, "is longer than " + std::to_string(kLongestName) + " octets"});
+    else
+        target = std::move(*text);
+}
+
+// Tags are the one object that a merge patch merges member by member.
+void read_tags(std::map<std::string, std::string>& target, const json::value& value,
+               Problems& problems) {
+    if (value.is_null()) {
+        target.clear();
+        return;
+    }
+    if (!value.is_object()) {
+        problems.push_back({"/tags", "must be an object of strings"});
+        return;
+    }
+    for (const auto& member : value.get_object()) {
+        const std::string key(member.key());
+        const auto at = member_pointer("/tags", key);
+        if (member.value().is_null()) {
+            target.erase(key);
+            continue;
+        }
+        if (key.empty() || key.size() > kLongestName)
+            problems.push_back({at, "a tag's name has 1 to 255 octets"});
+        read_text(target[key], member.value(), at, problems);
+    }
+    if (target.size() > kMostTags)
+        problems.push_back({"/tags", "there are more than " + std::to_string(kMostTags) + " tags"});
+}
+
+template <class S>
+void read_member(S& spec, const Field<S>* field, const KindInfo& kind, std::string_view name,
+                 const json::value& value, Operation operation, bool is_admin, Problems& problems) {
+    const auto at = member_pointer("", name);
+    if (is_one_of(name, kind.not_enforced)) {
+        problems.push_back({at, "is not enforced by this release", Error::Code::unsupported});
+        return;
+    }
+    if (!field || (field->flags & kInternal) != 0) {
+        problems.push_back({at, "is not a field of " + std::string(kind.path)});
+        return;
+    }
+    if ((field->flags & kReadOnly) != 0) {
+        problems.push_back({at, "is read-only"});
+        return;
+    }
+    if ((field->flags & kAdmin) != 0 && !is_admin) {
+        problems.push_back({at, "only an admin may set it", Error::Code::read_only});
+        return;
+    }
+    const bool immutable = operation == Operation::patch && (field->flags & kImmutable) != 0;
+    if ((field->flags & kRequired) != 0 && value.is_null()) {
+        problems.push_back({at, immutable ? "cannot be changed" : "is required"});
+        return;
+    }
+    const json::value before = immutable ? field->write(spec) : json::value();
+    if (!field->read(spec, value, at, problems)) return;
+    if (immutable && field->write(spec) != before) problems.push_back({at, "cannot be changed"});
+}
+
+template <class Item>
+json::array numbers_of(const std::vector<Item>& items) {
+    json::array numbers;
+    for (const auto& item : items) numbers.emplace_back(item.number);
+    return numbers;
+}
+template <class Item>
+bool read_numbers(std::vector<Item>& items, const json::object& spec) {
+    const auto* numbers = spec.if_contains("numbers");
+    if (!numbers || !numbers->is_array() || numbers->get_array().size() != items.size())
+        return false;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        const auto& number = numbers->get_array()[i];
+        if (!number.is_int64() && !number.is_uint64()) return false;
+        items[i].number = number.to_number<std::uint64_t>();
+    }
+    return true;
+}
+
+}  // namespace
+
+Spec make_spec(Kind kind) {
+    switch (kind) {
+        case Kind::vpc:
+            return Vpc{};
+        case Kind::subnet:
+            return Subnet{};
+        case Kind::host:
+            return Host{};
+        case Kind::endpoint:
+            return Endpoint{};
+        case Kind::security_group:
+            return SecurityGroup{};
+        case Kind::prefix_list:
+            return PrefixList{};
+        case Kind::external_pool:
+            return ExternalPool{};
+        case Kind::elastic_ip:
+            return ElasticIp{};
+        case Kind::route_table:
+            return RouteTable{};
+        case Kind::gateway:
+            return Gateway{};
+    }
+    return {};
+}
+
+void read_fields(Resource& resource, const json::object& input, Operation operation, bool is_admin,
+                 Problems& problems) {
+    const KindInfo& kind = info(resource.kind());
+    std::visit(
+        [&]<class S>(S& spec) {
+            const auto fields = fields_of<S>();
+            for (const auto& member : input) {
+                const std::string_view name(member.key());
+                if (name == "id" || name == "project_id") continue;
+                if (name == "name" && resource.kind() == Kind::gateway)
+                    problems.push_back({"/name", "is the gateway's own and cannot be changed"});
+                else if (name == "name")
+                    read_text(resource.name, member.value(), "/name", problems);
+                else if (name == "description")
+                    read_text(resource.description, member.value(), "/description", problems);
+                else if (name == "tags")
+                    read_tags(resource.tags, member.value(), problems);
+                else if (is_one_of(name, kReadOnlyMembers))
+                    problems.push_back({member_pointer("", name), "is read-only"});
+                else
+                    read_member(spec, find_field(fields, name), kind, name, member.value(),
+                                operation, is_admin, problems);
+            }
+            if (operation == Operation::patch) return;
+            for (const auto& field : fields)
+                if ((field.flags & kRequired) != 0 && !input.contains(field.name))
+                    problems.push_back({member_pointer("", field.name), "is required"});
+        },
+        resource.spec);
+}
+
+std::optional<Rule> read_rule(const json::value& input, Problems& problems) {
+    return read_struct(fields_of<Rule>(), input, "", problems);
+}
+
+json::value write_rule(const Rule& rule) {
+    return write_struct(fields_of<Rule>(), rule, false);
+}
+
+json::object write_resource(const Resource& resource) {
+    json::object result;
+    result["id"] = to_string(resource.id);
+    result["name"] = resource.name;
+    result["description"] = resource.description;
+    json::object tags;
+    for (const auto& [key, value] : resource.tags) tags[key] = value;
+    result["tags"] = std::move(tags);
+    if (info(resource.kind()).in_project)
+        result["project_id"] = resource.project;
+    else
+        result["project_id"] = nullptr;
+    result["created_at"] = timestamp(resource.created_at);
+    result["updated_at"] = timestamp(resource.updated_at);
+    result["version"] = resource.version;
+    std::visit(
+        [&]<class S>(const S& spec) {
+            for (auto& member : write_struct(fields_of<S>(), spec, false))
+                result[member.key()] = member.value();
+        },
+        resource.spec);
+    return result;
+}
+
+json::object save(const Resource& resource) {
+    json::object result =
+        std::visit([]<class S>(const S& spec) { return write_struct(fields_of<S>(), spec, true); },
+                   resource.spec);
+    // Beside the rules and routes, which stay as the API shows them.
+    if (const auto* group = std::get_if<SecurityGroup>(&resource.spec))
+        result["numbers"] = numbers_of(group->rules);
+    if (const auto* table = std::get_if<RouteTable>(&resource.spec))
+        result["numbers"] = numbers_of(table->routes);
+    if (std::holds_alternative<Vpc>(resource.spec) && resource.as<Vpc>().vni == Vni{0})
+        result.erase("vni");
+    json::object tags;
+    for (const auto& [key, value] : resource.tags) tags[key] = value;
+    return json::object{{"name", resource.name},
+                        {"description", resource.description},
+                        {"tags", std::move(tags)},
+                        {"created_at", resource.created_at},
+                        {"updated_at", resource.updated_at},
+                        {"spec", std::move(result)}};
+}
+
+Result<Resource> load(Kind kind, const json::object& saved) {
+    Resource resource;
+    resource.spec = make_spec(kind);
+    Problems problems;
+    const auto* spec = saved.if_contains("spec");
+    const auto* created = saved.if_contains("created_at");
+    const auto* updated = saved.if_contains("updated_at");
+    if (!spec || !spec->is_object() || !created || !created->is_int64() || !updated ||
+        !updated->is_int64())
+        return Error{Error::Code::invalid, "a stored object lacks a member", {}};
+    resource.created_at = created->get_int64();
+    resource.updated_at = updated->get_int64();
+    for (const auto* name : {"name", "description"})
+        if (const auto* text = saved.if_contains(name))
+            read_text(name == std::string_view("name") ? resource.name : resource.description,
+                      *text, "/", problems);
+    if (const auto* tags = saved.if_contains("tags")) read_tags(resource.tags, *tags, problems);
+    std::visit(
+        [&]<class S>(S& target) {
+            for (const auto& field : fields_of<S>())
+                if (const auto* value = spec->get_object().if_contains(field.name))
+                    field.read(target, *value, member_pointer("", field.name), problems);
+        },
+        resource.spec);
+    bool numbered = true;
+    if (auto* group = std::get_if<SecurityGroup>(&resource.spec))
+        numbered = read_numbers(group->rules, spec->get_object());
+    if (auto* table = std::get_if<RouteTable>(&resource.spec))
+        numbered = read_numbers(table->routes, spec->get_object());
+    if (!numbered) return Error{Error::Code::invalid, "a stored object lacks its numbers", {}};
+    if (!problems.empty())
+        return Error{Error::Code::invalid,
+                     "a stored object is malformed: " + problems.front().detail,
+                     problems.front().pointer};
+    return resource;
+}
+
+void each_reference(const Resource& resource, const ReferenceVisitor& visit) {
+    std::visit(
+        [&]<class S>(const S& spec) { references_of_struct(fields_of<S>(), spec, "", visit); },
+        resource.spec);
+}
+
+json::object request_schema(Kind kind, Operation operation) {
+    json::object properties{{"name", Codec<std::string>::schema()},
+                            {"description", Codec<std::string>::schema()},
+                            {"tags", json::object{{"type", "object"}}}};
+    json::array required;
+    if (operation == Operation::create) properties["id"] = Codec<Uuid>::schema();
+    std::visit(
+        [&]<class S>(const S&) {
+            for (const auto& field : fields_of<S>()) {
+                if ((field.flags & (kInternal | kReadOnly)) != 0) continue;
+                if (operation == Operation::patch && (field.flags & kImmutable) != 0) continue;
+                properties[field.name] = field.schema();
+                if (operation == Operation::create && (field.flags & kRequired) != 0)
+                    required.emplace_back(field.name);
+            }
+        },
+        make_spec(kind));
+    json::object result{
+        {"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+    if (!required.empty()) result["required"] = std::move(required);
+    return result;
+}
+
+json::object response_schema(Kind kind) {
+    json::object properties = request_schema(kind, Operation::create)["properties"].get_object();
+    std::visit(
+        [&]<class S>(const S&) {
+            for (const auto& field : fields_of<S>())
+                if ((field.flags & kReadOnly) != 0) properties[field.name] = field.schema();
+        },
+        make_spec(kind));
+    properties["project_id"] = Codec<std::string>::schema();
+    properties["created_at"] = string_schema("date-time");
+    properties["updated_at"] = string_schema("date-time");
+    properties["version"] = number_schema(1, std::numeric_limits<std::uint64_t>::max());
+    properties["status"] = json::object{{"$ref", "#/components/schemas/status"}};
+    return json::object{{"type", "object"}, {"properties", std::move(properties)}};
+}
+
+std::string timestamp(std::int64_t milliseconds) {
+    const std::time_t seconds = milliseconds / 1000;
+    std::tm parts{};
+    ::gmtime_r(&seconds, &parts);
+    char text[32];
+    const auto length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+    const auto rest = std::to_string(1000 + milliseconds % 1000).substr(1);
+    return std::string(text, length) + "." + rest + "Z";
+}
+
+// --- Objects inside of objects -----------------------------------------------------------------
+
+#define SLUICE_STRUCT_CODEC(T)                                                       \
+    std::optional<T> Codec<T>::read(const json::value& value, const std::string& at, \
+                                    Problems& problems) {                            \
+        return read_struct(fields_of<T>(), value, at, problems);                     \
+    }                                                                                \
+    json::value Codec<T>::write(const T& value) {                                    \
+        return write_struct(fields_of<T>(), value, false);                           \
+    }                                                                                \
+    json::value Codec<T>::schema() {                                                 \
+        return struct_schema(fields_of<T>());                                        \
+    }
+SLUICE_STRUCT_CODEC(AllowedAddress)
+SLUICE_STRUCT_CODEC(Rule)
+SLUICE_STRUCT_CODEC(Route)
+#undef SLUICE_STRUCT_CODEC
+
+// Exactly one member says where a route leads; {"internet": true} or, as people write it,
+// the bare word "internet" or "blackhole".
+std::optional<RouteTarget> Codec<RouteTarget>::read(const json::value& value, const std::string& at,
+                                                    Problems& problems) {
+    RouteTarget target;
+    if (value.is_string()) {
+        target.internet = std::string_view(value.get_string()) == "internet";
+        target.blackhole = std::string_view(value.get_string()) == "blackhole";
+        if (target.internet || target.blackhole) return target;
+        problems.push_back({at, "must be internet, blackhole or {\"endpoint_id\": …}"});
+        return std::nullopt;
+    }
+    if (value.is_object())
+        for (const auto* later : {"nat_gateway_id", "peering_id"})
+            if (value.get_object().contains(later)) {
+                problems.push_back({member_pointer(at, later), "is not enforced by this release",
+                                    Error::Code::unsupported});
+                return std::nullopt;
+            }
+    auto read = read_struct(fields_of<RouteTarget>(), value, at, problems);
+    if (!read) return std::nullopt;
+    if (static_cast<int>(read->endpoint_id.has_value()) + static_cast<int>(read->internet) +
+            static_cast<int>(read->blackhole) !=
+        1) {
+        problems.push_back({at, "must name exactly one of endpoint_id, internet, blackhole"});
+        return std::nullopt;
+    }
+    return read;
+}
+json::value Codec<RouteTarget>::write(const RouteTarget& value) {
+    if (value.endpoint_id) return json::object{{"endpoint_id", to_string(value.endpoint_id->id)}};
+    return json::object{{value.internet ? "internet" : "blackhole", true}};
+}
+json::value Codec<RouteTarget>::schema() {
+    return struct_schema(fields_of<RouteTarget>());
+}
+
+}  // namespace sluice::model

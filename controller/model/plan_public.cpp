@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes an external pool or an elastic IP right.
+#include <algorithm>
+
+#include "controller/model/address.hpp"
+#include "controller/model/draft.hpp"
+
+namespace sluice::model {
+namespace {
+
+// On a link the block's first and last address are the network's and the broadcast
+// address; a routed block is all addresses.
+bool is_in_pool(const ExternalPool& pool, const IpAddress& address) {
+    return pool.mode == PoolMode::on_link ? is_usable(pool.cidr, address)
+                                          : pool.cidr.contains(address);
+}
+const Prefix* reserved_block(const ExternalPool& pool, const IpAddress& address) {
+    for (const auto& block : pool.reserved)
+        if (block.contains(address)) return &block;
+    return nullptr;
+}
+
+std::optional<IpAddress> first_free(const State& state, const ExternalPool& pool) {
+    IpAddress candidate =
+        pool.mode == PoolMode::on_link ? first_usable(pool.cidr) : pool.cidr.address;
+    while (is_in_pool(pool, candidate)) {
+        if (const auto* block = reserved_block(pool, candidate)) {
+            candidate = next(last_of(*block));
+            continue;
+        }
+        IpAddress free = candidate;
+        state.each_claim({Claim::What::public_address, {}, candidate}, [&](const Claim& taken) {
+            if (taken.value != free) return false;
+            free = next(free);
+            return true;
+        });
+        if (free == candidate) return candidate;
+        candidate = free;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+void Planner::check_external_pool(Draft& draft) {
+    const auto& pool = draft.spec<ExternalPool>();
+    if (pool.cidr.family() != Family::ipv4) {
+        draft.fail("/cidr", "IPv6 pools are not enforced by this release",
+                   Error::Code::unsupported);
+        return;
+    }
+    if (pool.cidr.family_length() < 8) draft.fail("/cidr", "must be a /8 or smaller");
+    for (std::size_t i = 0; i < pool.reserved.size(); ++i)
+        if (!pool.cidr.contains(pool.reserved[i].address) ||
+            pool.reserved[i].length < pool.cidr.length)
+            draft.fail("/reserved/" + std::to_string(i), "is not inside of the pool");
+    for (const auto& [number, other] : state_.all(Kind::external_pool))
+        if (other->id != draft.resource.id && other->as<ExternalPool>().cidr.overlaps(pool.cidr))
+            draft.conflict("/cidr", "overlaps " + describe(*other));
+}
+
+void Planner::check_elastic_ip(Draft& draft) {
+    const auto& elastic = draft.spec<ElasticIp>();
+    if (!draft.before) choose_public_address(draft);
+    if (!elastic.endpoint_id) return;
+
+    const auto endpoint = state_.find(*elastic.endpoint_id);
+    if (!endpoint->as<Endpoint>().ip)
+        draft.fail("/endpoint_id", describe(*endpoint) + " has no IPv4 address");
+    state_.each_referrer(endpoint->id, Kind::elastic_ip, [&](const ResourcePtr& other) {
+        if (other->id != draft.resource.id)
+            draft.conflict("/endpoint_id",
+                           describe(*endpoint) + " already has " + describe(*other));
+        return true;
+    });
+    const auto* old = draft.old<ElasticIp>();
+    if (draft.only_if_free && old && old->endpoint_id && old->endpoint_id != elastic.endpoint_id)
+        draft.conflict("/endpoint_id", "the elastic IP is attached to " +
+                                           describe(*state_.find(*old->endpoint_id)));
+}
+
+void Planner::choose_public_address(Draft& draft) {
+    auto& elastic = draft.spec<ElasticIp>();
+    if (elastic.pool_id) {
+        const auto pool = state_.find(*elastic.pool_id);
+        if (elastic.address && !is_in_pool(pool->as<ExternalPool>(), *elastic.address)) {
+            draft.fail("/address", "is not an address of " + describe(*pool));
+            return;
+        }
+    }
+    for (const auto& [number, pool] : state_.all(Kind::external_pool)) {
+        const auto& block = pool->as<ExternalPool>();
+        if (pool->deleting || (elastic.pool_id && elastic.pool_id->id != pool->id)) continue;
+        if (elastic.address) {
+            if (!is_in_pool(block, *elastic.address)) continue;
+            if (reserved_block(block, *elastic.address))
+                draft.fail("/address", "is reserved in " + describe(*pool));
+        } else if (const auto free = first_free(state_, block)) {
+            elastic.address = free;
+        } else {
+            continue;
+        }
+        elastic.pool_id = Ref<Kind::external_pool>{pool->id};
+        return;
+    }
+    if (elastic.address)
+        draft.fail("/address", "is not an address of any external pool");
+    else
+        draft.fail(elastic.pool_id ? "/pool_id" : "/address", "no address is free",
+                   Error::Code::exhausted);
+}
+
+}  // namespace sluice::model

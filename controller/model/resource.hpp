@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cloud wants, as plain values: one struct per kind of the API.
+//
+// A resource is immutable once it is part of a State; a change makes a new one. What the
+// fields are called outside, and what is asked of them, is in fields.hpp.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "controller/model/uuid.hpp"
+#include "dataplane/wire/types.hpp"
+
+namespace sluice::model {
+
+// In the order in which a Spec holds them.
+enum class Kind : std::uint8_t {
+    vpc,
+    subnet,
+    host,
+    endpoint,
+    security_group,
+    prefix_list,
+    external_pool,
+    elastic_ip,
+    route_table,
+    gateway,
+};
+inline constexpr std::size_t kKinds = 10;
+
+// A reference to another resource by its id.
+template <Kind K>
+struct Ref {
+    Uuid id;
+    constexpr auto operator<=>(const Ref&) const = default;
+};
+
+// A number that the API admits only within bounds, both inclusive.
+template <class T, T Least, T Most>
+struct Bounded {
+    T value = Least;
+    constexpr auto operator<=>(const Bounded&) const = default;
+};
+
+struct Vpc {
+    std::vector<Prefix> cidrs;
+    Vni vni;              // 0 only until one is assigned
+    std::string gateway;  // which gateway carries it; empty: none yet
+};
+
+using Mtu = Bounded<std::uint16_t, 1280, 9216>;
+
+struct Subnet {
+    Ref<Kind::vpc> vpc_id;
+    std::optional<Prefix> cidr;       // IPv4
+    std::optional<Prefix> ipv6_cidr;  // one of the two at least
+    std::optional<IpAddress> gateway_ip;
+    std::optional<IpAddress> gateway_ipv6;
+    Mtu mtu{1450};  // an underlay of 1,500 less what VXLAN over IPv4 takes
+    std::optional<Ref<Kind::route_table>> route_table_id;  // none only until it is assigned
+};
+
+struct Host {
+    std::vector<IpAddress> vteps;
+};
+
+enum class EndpointKind : std::uint8_t { vm, gpu_server, physical };
+
+struct AllowedAddress {
+    Prefix cidr;
+    std::optional<MacAddress> mac;  // none: the endpoint's own
+    constexpr auto operator<=>(const AllowedAddress&) const = default;
+};
+
+struct Endpoint {
+    Ref<Kind::subnet> subnet_id;
+    EndpointKind kind = EndpointKind::vm;
+    std::optional<IpAddress> ip;
+    std::optional<IpAddress> ipv6;
+    std::optional<MacAddress> mac;  // none only until one is assigned
+    std::optional<Ref<Kind::host>> host_id;
+    std::optional<IpAddress> vtep;  // instead of host_id
+    // None only until the VPC's default group is filled in.
+    std::optional<std::vector<Ref<Kind::security_group>>> security_group_ids;
+    std::vector<AllowedAddress> allowed_addresses;
+    bool source_check = true;
+};
+
+enum class RuleDirection : std::uint8_t { ingress, egress };
+enum class RuleAction : std::uint8_t { allow, deny };
+using Priority = Bounded<std::uint16_t, 1, 32000>;
+
+// An IP protocol; the API names the usual ones.
+struct Protocol {
+    std::uint8_t number = 0;
+    constexpr auto operator<=>(const Protocol&) const = default;
+};
+
+struct Rule {
+    Uuid id;
+    std::uint64_t number = 0;  // the cookie of its entry
+    RuleDirection direction = RuleDirection::ingress;
+    RuleAction action = RuleAction::allow;
+    Priority priority{1000};
+    std::optional<Family> family;      // none only until it is filled in
+    std::optional<Protocol> protocol;  // none: every protocol
+    std::optional<std::uint16_t> port_min, port_max;
+    std::optional<std::uint8_t> icmp_type, icmp_code;
+    std::optional<Prefix> remote_cidr;
+    std::optional<Ref<Kind::security_group>> remote_group_id;
+    std::optional<Ref<Kind::prefix_list>> remote_prefix_list_id;
+    auto operator<=>(const Rule&) const = default;
+};
+
+struct SecurityGroup {
+    Ref<Kind::vpc> vpc_id;
+    std::vector<Rule> rules;
+    bool is_default = false;
+};
+
+struct PrefixList {
+    std::vector<Prefix> cidrs;
+};
+
+enum class PoolMode : std::uint8_t { routed, on_link };
+
+struct ExternalPool {
+    Prefix cidr;
+    PoolMode mode = PoolMode::routed;
+    std::vector<Prefix> reserved;
+};
+
+using Mbps = Bounded<std::uint32_t, 1, 4'000'000>;  // a meter's kbit/s have 32 bits
+
+struct ElasticIp {
+    std::optional<IpAddress> address;                 // none only until one is assigned
+    std::optional<Ref<Kind::external_pool>> pool_id;  // likewise
+    std::optional<Ref<Kind::endpoint>> endpoint_id;   // none: not attached
+    std::optional<Mbps> bandwidth_mbps;               // none: unlimited
+};
+
+struct RouteTarget {
+    // Exactly one of these.
+    std::optional<Ref<Kind::endpoint>> endpoint_id;
+    bool internet = false;
+    bool blackhole = false;
+    auto operator<=>(const RouteTarget&) const = default;
+};
+
+struct Route {
+    std::uint64_t number = 0;  // the cookie of its entry
+    Prefix destination;
+    RouteTarget next_hop;
+    auto operator<=>(const Route&) const = default;
+};
+
+struct RouteTable {
+    Ref<Kind::vpc> vpc_id;
+    std::vector<Route> routes;
+    bool is_main = false;
+};
+
+enum class AdminState : std::uint8_t { up, drain };
+
+// A gateway exists from its first connection on; its name is the resource's.
+struct Gateway {
+    AdminState admin_state = AdminState::up;
+};
+
+using Spec = std::variant<Vpc, Subnet, Host, Endpoint, SecurityGroup, PrefixList, ExternalPool,
+                          ElasticIp, RouteTable, Gateway>;
+static_assert(std::variant_size_v<Spec> == kKinds);
+
+// Numbers come in blocks, so that what belongs to one object is numbered with it.
+inline constexpr std::uint64_t kNumbersPerObject = 4;
+
+struct Resource {
+    Uuid id;
+    std::uint64_t number = 0;  // durable, never reused, a multiple of kNumbersPerObject
+    std::string name;
+    std::string description;
+    std::map<std::string, std::string> tags;
+    std::string project;          // empty for the kinds that belong to none
+    std::int64_t created_at = 0;  // milliseconds since 1970
+    std::int64_t updated_at = 0;
+    std::uint64_t version = 1;
+    bool deleting = false;  // gone for the compiler, still holding what is unique
+    Spec spec;
+
+    [[nodiscard]] Kind kind() const { return static_cast<Kind>(spec.index()); }
+    template <class S>
+    [[nodiscard]] const S& as() const {
+        return std::get<S>(spec);
+    }
+    template <class S>
+    [[nodiscard]] S& as() {
+        return std::get<S>(spec);
+    }
+    // The number as a register or a meter holds it.
+    [[nodiscard]] std::uint32_t register_number(unsigned within_block = 0) const {
+        return static_cast<std::uint32_t>(number + within_block);
+    }
+    [[nodiscard]] Cookie cookie() const { return Cookie{number}; }
+};
+using ResourcePtr = std::shared_ptr<const Resource>;
+
+// Creation (no `before`), replacement, or removal (no `after`) of one resource.
+struct Change {
+    ResourcePtr before;
+    ResourcePtr after;
+    [[nodiscard]] const Resource& either() const { return after ? *after : *before; }
+};
+// Applied whole or not at all.
+using Diff = std::vector<Change>;
+
+}  // namespace sluice::model

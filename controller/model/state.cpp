@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/model/state.hpp"
+
+#include <algorithm>
+
+#include "controller/model/address.hpp"
+#include "controller/model/fields.hpp"
+
+namespace sluice::model {
+namespace {
+
+using What = Claim::What;
+
+// The numbers of what is inside a resource.
+template <class F>
+void each_part(const Resource& resource, F visit) {
+    if (const auto* group = std::get_if<SecurityGroup>(&resource.spec))
+        for (const auto& rule : group->rules) visit(rule.number);
+    if (const auto* table = std::get_if<RouteTable>(&resource.spec))
+        for (const auto& route : table->routes) visit(route.number);
+}
+
+}  // namespace
+
+std::vector<Source> sources_of(const Endpoint& endpoint) {
+    std::vector<Source> sources;
+    const MacAddress own = endpoint.mac.value_or(MacAddress{});
+    if (endpoint.source_check) {
+        for (const auto& address : {endpoint.ip, endpoint.ipv6})
+            if (address) sources.push_back({own, Prefix::host(*address)});
+    } else {
+        sources.push_back({own, Prefix::any(Family::ipv4)});
+        sources.push_back({own, Prefix::any(Family::ipv6)});
+    }
+    for (const auto& allowed : endpoint.allowed_addresses) {
+        const Source source{allowed.mac.value_or(own), allowed.cidr};
+        if (std::find(sources.begin(), sources.end(), source) == sources.end())
+            sources.push_back(source);
+    }
+    return sources;
+}
+
+std::vector<Claim> claims_of(const State& state, const Resource& resource) {
+    std::vector<Claim> claims;
+    const auto claim = [&](What what, const Uuid& scope, const IpAddress& value) {
+        claims.push_back({what, scope, value});
+    };
+    if (const auto* vpc = std::get_if<Vpc>(&resource.spec)) {
+        claim(What::vni, {}, number_as_address(vpc->vni.value));
+    } else if (const auto* subnet = std::get_if<Subnet>(&resource.spec)) {
+        for (const auto& gateway : {subnet->gateway_ip, subnet->gateway_ipv6})
+            if (gateway) claim(What::address, subnet->vpc_id.id, *gateway);
+    } else if (const auto* host = std::get_if<Host>(&resource.spec)) {
+        for (const auto& vtep : host->vteps) claim(What::vtep, {}, vtep);
+    } else if (const auto* endpoint = std::get_if<Endpoint>(&resource.spec)) {
+        const auto subnet_of = state.find(endpoint->subnet_id);
+        if (!subnet_of) return claims;
+        const Uuid& vpc_id = subnet_of->as<Subnet>().vpc_id.id;
+        for (const auto& address : {endpoint->ip, endpoint->ipv6})
+            if (address) claim(What::address, vpc_id, *address);
+        if (endpoint->mac) claim(What::mac, vpc_id, number_as_address(endpoint->mac->value()));
+    } else if (const auto* elastic = std::get_if<ElasticIp>(&resource.spec)) {
+        if (elastic->address) claim(What::public_address, {}, *elastic->address);
+    } else if (const auto* table = std::get_if<RouteTable>(&resource.spec)) {
+        if (table->is_main) claim(What::route_table, table->vpc_id.id, {});
+    } else if (const auto* group = std::get_if<SecurityGroup>(&resource.spec)) {
+        if (group->is_default) claim(What::default_group, group->vpc_id.id, {});
+    }
+    return claims;
+}
+
+void State::apply(const Diff& diff) {
+    // Removals first: what one resource gives up another may take in the same diff.
+    for (const auto& change : diff) {
+        if (!change.before) continue;
+        index(change.before, false);
+        if (change.after) continue;
+        for (const auto family : {Family::ipv4, Family::ipv6})
+            candidates_.erase({change.before->id, family});
+    }
+    for (const auto& change : diff)
+        if (change.after) index(change.after, true);
+}
+
+void State::index(const ResourcePtr& resource, bool add) {
+    auto& kind = by_kind_[static_cast<std::size_t>(resource->kind())];
+    if (add) {
+        by_id_[resource->id] = resource;
+        kind[resource->number] = resource;
+    } else {
+        by_id_.erase(resource->id);
+        kind.erase(resource->number);
+    }
+    each_part(*resource, [&](std::uint64_t number) {
+        if (add)
+            parts_[number] = resource;
+        else
+            parts_.erase(number);
+    });
+    each_reference(*resource, [&](Kind, const Uuid& target, const std::string&) {
+        const auto edge = std::make_tuple(target, resource->kind(), resource->id);
+        if (add)
+            referrers_.insert(edge);
+        else
+            referrers_.erase(edge);
+    });
+    if (add) {
+        auto& held = held_[resource->id] = claims_of(*this, *resource);
+        for (const auto& claim : held) claims_.emplace(claim, resource->id);
+    } else {
+        for (const auto& claim : held_[resource->id])
+            if (const auto taken = claims_.find(claim);
+                taken != claims_.end() && taken->second == resource->id)
+                claims_.erase(taken);
+        held_.erase(resource->id);
+    }
+    if (const auto* endpoint = std::get_if<Endpoint>(&resource->spec)) {
+        for (const auto& address : {endpoint->ip, endpoint->ipv6}) {
+            if (!address) continue;
+            const auto found = candidates_.find({endpoint->subnet_id.id, address->family()});
+            if (found == candidates_.end()) continue;
+            if (!add)
+                found->second = std::min(found->second, *address);
+            else if (found->second == *address)
+                found->second = next(*address);
+        }
+    }
+    if (const auto* subnet = std::get_if<Subnet>(&resource->spec)) {
+        for (const auto& prefix : {subnet->cidr, subnet->ipv6_cidr}) {
+            if (!prefix) continue;
+            const std::pair key{resource->id, prefix->family()};
+            // A replaced subnet keeps its block and so its candidate.
+            if (add) candidates_.try_emplace(key, first_usable(*prefix));
+        }
+    }
+}
+
+ResourcePtr State::find(Kind kind, const Uuid& id) const {
+    const auto found = by_id_.find(id);
+    if (found == by_id_.end() || found->second->kind() != kind) return nullptr;
+    return found->second;
+}
+
+ResourcePtr State::by_number(std::uint64_t number) const {
+    if (const auto part = parts_.find(number); part != parts_.end()) return part->second;
+    const std::uint64_t first = number - number % kNumbersPerObject;
+    for (const auto& kind : by_kind_)
+        if (const auto found = kind.find(first); found != kind.end()) return found->second;
+    return nullptr;
+}
+
+void State::each_referrer(const Uuid& target, Kind kind,
+                          const std::function<bool(const ResourcePtr&)>& visit) const {
+    for (auto edge = referrers_.lower_bound({target, kind, Uuid{}});
+         edge != referrers_.end() && std::get<0>(*edge) == target && std::get<1>(*edge) == kind;
+         ++edge)
+        if (!visit(by_id_.at(std::get<2>(*edge)))) return;
+}
+
+std::size_t State::count_referrers(const Uuid& target, Kind kind) const {
+    std::size_t count = 0;
+    each_referrer(target, kind, [&](const ResourcePtr&) { return ++count, true; });
+    return count;
+}
+
+ResourcePtr State::holder(const Claim& claim) const {
+    const auto found = claims_.find(claim);
+    if (found == claims_.end()) return nullptr;
+    const auto resource = by_id_.find(found->second);
+    return resource == by_id_.end() ? nullptr : resource->second;
+}
+
+void State::each_claim(Claim from, const std::function<bool(const Claim&)>& visit) const {
+    for (auto claim = claims_.lower_bound(from);
+         claim != claims_.end() && claim->first.what == from.what &&
+         claim->first.scope == from.scope;
+         ++claim)
+        if (!visit(claim->first)) return;
+}
+
+IpAddress State::first_candidate(const Uuid& subnet, Family family) const {
+    const auto found = candidates_.find({subnet, family});
+    return found == candidates_.end() ? IpAddress{} : found->second;
+}
+
+ResourcePtr State::vpc_of(const Resource& resource) const {
+    if (const auto* subnet = std::get_if<Subnet>(&resource.spec)) return find(subnet->vpc_id);
+    if (const auto* group = std::get_if<SecurityGroup>(&resource.spec)) return find(group->vpc_id);
+    if (const auto* table = std::get_if<RouteTable>(&resource.spec)) return find(table->vpc_id);
+    if (const auto* endpoint = std::get_if<Endpoint>(&resource.spec)) {
+        const auto subnet = find(endpoint->subnet_id);
+        return subnet ? vpc_of(*subnet) : nullptr;
+    }
+    if (const auto* elastic = std::get_if<ElasticIp>(&resource.spec)) {
+        const auto endpoint = elastic->endpoint_id ? find(*elastic->endpoint_id) : nullptr;
+        return endpoint ? vpc_of(*endpoint) : nullptr;
+    }
+    return nullptr;
+}
+
+}  // namespace sluice::model

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// All resources at one moment, with the indexes that checks, the compiler and the API ask.
+//
+// Threads: one. Ownership: resources are shared and immutable; pointers from find() hold
+// until the next apply(). Cost: look-ups O(log n); apply() follows the size of the diff.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "controller/model/resource.hpp"
+
+namespace sluice::model {
+
+// What may exist only once. The holder keeps it while it is being deleted, too.
+struct Claim {
+    enum class What : std::uint8_t {
+        vni,             // scope: none
+        address,         // of an endpoint or a subnet's gateway, scope: its VPC
+        mac,             // scope: the VPC
+        source,          // a MAC with a block it may send from, scope: the VPC
+        vtep,            // of a host, scope: none
+        public_address,  // scope: none
+        route_table,     // `main`, scope: the VPC
+        default_group,   // scope: the VPC
+    };
+    What what{};
+    Uuid scope;
+    IpAddress value;          // the address, or a number in its last bytes
+    std::uint64_t extra = 0;  // of a source: the MAC and the block's length
+    auto operator<=>(const Claim&) const = default;
+};
+
+class State {
+  public:
+    // Takes a diff whose `before`s are what this state holds; where it creates, what others
+    // refer to comes first.
+    void apply(const Diff& diff);
+
+    // Nothing where it does not exist; one that is being deleted is found.
+    [[nodiscard]] ResourcePtr find(Kind kind, const Uuid& id) const;
+    template <Kind K>
+    [[nodiscard]] ResourcePtr find(const Ref<K>& ref) const {
+        return find(K, ref.id);
+    }
+    // The resource whose block holds the number, or whose rule or route has it.
+    [[nodiscard]] ResourcePtr by_number(std::uint64_t number) const;
+    // In the order of creation.
+    [[nodiscard]] const std::map<std::uint64_t, ResourcePtr>& all(Kind kind) const {
+        return by_kind_[static_cast<std::size_t>(kind)];
+    }
+
+    // Whoever of `kind` refers to `target`, until `visit` returns false.
+    void each_referrer(const Uuid& target, Kind kind,
+                       const std::function<bool(const ResourcePtr&)>& visit) const;
+    [[nodiscard]] std::size_t count_referrers(const Uuid& target, Kind kind) const;
+
+    // Who holds a claim.
+    [[nodiscard]] ResourcePtr holder(const Claim& claim) const;
+    // Claims of the kind and scope from `from` on, in order, until `visit` returns false.
+    void each_claim(Claim from, const std::function<bool(const Claim&)>& visit) const;
+    // The lowest address of a subnet that may be free; all below it are taken.
+    [[nodiscard]] IpAddress first_candidate(const Uuid& subnet, Family family) const;
+
+    // The VPC a subnet, endpoint, group or route table is in; of an elastic IP, that of
+    // its endpoint. Nothing for the other kinds and where there is none.
+    [[nodiscard]] ResourcePtr vpc_of(const Resource& resource) const;
+
+  private:
+    void index(const ResourcePtr& resource, bool add);
+
+    std::unordered_map<Uuid, ResourcePtr> by_id_;
+    std::array<std::map<std::uint64_t, ResourcePtr>, kKinds> by_kind_;
+    std::map<std::uint64_t, ResourcePtr> parts_;  // rules and routes by their numbers
+    std::set<std::tuple<Uuid, Kind, Uuid>> referrers_;
+    std::map<Claim, Uuid> claims_;
+    std::unordered_map<Uuid, std::vector<Claim>> held_;  // by holder
+    std::map<std::pair<Uuid, Family>, IpAddress> candidates_;
+};
+
+// A MAC address with a block that an endpoint may send from. Its own addresses, or, with
+// its source check off, everything; and what it is allowed beside them.
+struct Source {
+    MacAddress mac;
+    Prefix block;
+    auto operator<=>(const Source&) const = default;
+};
+std::vector<Source> sources_of(const Endpoint& endpoint);
+
+// What a resource claims; needs the state to find its VPC.
+std::vector<Claim> claims_of(const State& state, const Resource& resource);
+
+}  // namespace sluice::model

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/http/server.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <unordered_set>
+
+namespace sluice::http {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using boost::system::error_code;
+using tcp = asio::ip::tcp;
+using Milliseconds = std::chrono::milliseconds;
+
+// How long a refused client may go on sending before the connection is torn down. Closing
+// at once would reset it, and it would never read the refusal (RFC 9112 section 9.6).
+constexpr Milliseconds kLingering{2'000};
+
+unsigned status_of(const error_code& error) {
+    if (error == beast::http::error::body_limit) return 413;
+    if (error == beast::http::error::header_limit) return 431;
+    return 400;
+}
+
+std::string sentence_of(unsigned status, const Limits& limits, const error_code& error) {
+    switch (status) {
+        case 408:
+            return "the request took too long to arrive";
+        case 413:
+            return "the body is larger than " + std::to_string(limits.body_octets) + " octets";
+        case 431:
+            return "the header is larger than " + std::to_string(limits.header_octets) + " octets";
+        case 503:
+            return "too many connections";
+        default:
+            return "malformed HTTP: " + error.message();
+    }
+}
+
+}  // namespace
+
+struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
+    // One client. Its coroutine holds the only lasting reference, the server a plain
+    // pointer with which it can close the socket.
+    struct Connection {
+        tcp::socket socket;
+        asio::steady_timer timer;
+        beast::flat_buffer buffer;
+        std::uint64_t armed = 0;  // which deadline counts; older ones must not fire
+        bool expired = false;
+
+        Connection(tcp::socket accepted, std::size_t limit)
+            : socket(std::move(accepted)), timer(socket.get_executor()), buffer(limit) {}
+
+        static void arm(const std::shared_ptr<Connection>& self, Milliseconds time) {
+            self->expired = false;
+            const auto turn = ++self->armed;
+            self->timer.expires_after(time);
+            self->timer.async_wait([weak = std::weak_ptr(self), turn](error_code error) {
+                const auto connection = weak.lock();
+                if (error || !connection || connection->armed != turn) return;
+                connection->expired = true;
+                connection->socket.cancel(error);
+            });
+        }
+        void disarm() {
+            ++armed;
+            timer.cancel();
+        }
+    };
+    using ConnectionPtr = std::shared_ptr<Connection>;
+    using Parser = beast::http::request_parser<beast::http::string_body>;
+    using Message = beast::http::response<beast::http::string_body>;
+
+    asio::io_context& context;
+    tcp::acceptor acceptor;
+    Limits limits;
+    Handler handler;
+    Refuse refuse;
+    std::unordered_set<Connection*> open;
+    bool closed = false;
+
+    Impl(asio::io_context& io, Limits bounds, Handler handle, Refuse refused)
+        : context(io),
+          acceptor(io),
+          limits(bounds),
+          handler(std::move(handle)),
+          refuse(std::move(refused)) {
+        if (!refuse)
+            refuse = [](unsigned status, const std::string& detail) {
+                return Response{status, "text/plain", {}, detail + "\n"};
+            };
+    }
+
+    Result<void> bind(const ListenAddress& address) {
+        error_code error;
+        const auto ip = asio::ip::make_address(address.address, error);
+        const tcp::endpoint endpoint(ip, address.port);
+        if (!error) acceptor.open(endpoint.protocol(), error);
+        if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+        if (!error) acceptor.bind(endpoint, error);
+        if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+        if (error)
+            return Error{Error::Code::unavailable,
+                         "cannot listen on " + address.address + ":" +
+                             std::to_string(address.port) + ": " + error.message(),
+                         {}};
+        return {};
+    }
+
+    void close() {
+        closed = true;
+        error_code ignored;
+        acceptor.close(ignored);
+        for (auto* connection : open) connection->socket.close(ignored);
+    }
+
+    static asio::awaitable<void> accept(std::shared_ptr<Impl> self) {
+        while (!self->closed) {
+            error_code error;
+            tcp::socket socket(self->context);
+            co_await self->acceptor.async_accept(socket,
+                                                 asio::redirect_error(asio::use_awaitable, error));
+            if (self->closed) co_return;
+            if (error) {  // out of descriptors, most likely: let some go first
+                asio::steady_timer pause(self->context, Milliseconds(100));
+                co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
+                continue;
+            }
+            socket.set_option(tcp::no_delay(true), error);
+            auto connection = std::make_shared<Connection>(
+                std::move(socket), self->limits.header_octets + self->limits.body_octets + 65'536);
+            asio::co_spawn(self->context, serve(self, std::move(connection)), asio::detached);
+        }
+    }
+
+    static asio::awaitable<void> serve(std::shared_ptr<Impl> self, ConnectionPtr connection) {
+        // Also when the coroutine is destroyed in its middle.
+        struct Registered {
+            Impl& impl;
+            Connection* connection;
+            Registered(Impl& server, Connection* entry) : impl(server), connection(entry) {
+                impl.open.insert(connection);
+            }
+            ~Registered() { impl.open.erase(connection); }
+            Registered(const Registered&) = delete;
+            Registered& operator=(const Registered&) = delete;
+        };
+        const Registered registered(*self, connection.get());
+        if (self->open.size() > self->limits.connections) {
+            co_await refuse_with(*self, connection, 503, {});
+            co_return;
+        }
+        bool first = true;
+        while (!self->closed && co_await turn(*self, connection, first)) first = false;
+        error_code ignored;
+        connection->socket.shutdown(tcp::socket::shutdown_both, ignored);
+    }
+
+    // One request and its response. False: the connection is done.
+    static asio::awaitable<bool> turn(Impl& self, const ConnectionPtr& connection, bool first) {
+        error_code error;
+        auto& socket = connection->socket;
+        auto token = asio::redirect_error(asio::use_awaitable, error);
+
+        if (connection->buffer.size() == 0) {  // else: the client has pipelined
+            Connection::arm(connection, first ? self.limits.header_time : self.limits.idle_time);
+            const auto octets =
+                co_await socket.async_read_some(connection->buffer.prepare(4096), token);
+            if (error && first && connection->expired)
+                co_await refuse_with(self, connection, 408, error);
+            if (error) co_return false;
+            connection->buffer.commit(octets);
+        }
+        Parser parser;
+        parser.header_limit(static_cast<std::uint32_t>(self.limits.header_octets));
+        parser.body_limit(self.limits.body_octets);
+        Connection::arm(connection, self.limits.header_time);
+        co_await beast::http::async_read_header(socket, connection->buffer, parser, token);
+        if (!error && parser.content_length().value_or(0) > self.limits.body_octets)
+            error = beast::http::error::body_limit;
+        if (!error && !parser.is_done()) {
+            Connection::arm(connection, self.limits.body_time);
+            if (beast::iequals(parser.get()[beast::http::field::expect], "100-continue")) {
+                beast::http::response<beast::http::empty_body> go_on{beast::http::status::continue_,
+                                                                     11};
+                co_await beast::http::async_write(socket, go_on, token);
+            }
+            if (!error) co_await beast::http::async_read(socket, connection->buffer, parser, token);
+        }
+        connection->disarm();
+        if (connection->expired) {
+            co_await refuse_with(self, connection, 408, error);
+            co_return false;
+        }
+        // The client is gone, or the network: nobody reads an answer.
+        if (error && (error == beast::http::error::end_of_stream ||
+                      error == beast::http::error::partial_message ||
+                      error.category() == boost::system::system_category()))
+            co_return false;
+        if (error) {
+            co_await refuse_with(self, connection, status_of(error), error);
+            co_return false;
+        }
+        const bool keep_alive = parser.get().keep_alive();
+        const unsigned version = parser.get().version();
+        auto response = co_await answer(self, connection, plain(parser.release()));
+        co_return co_await write(self, connection, std::move(response), version, keep_alive);
+    }
+
+    static Request plain(beast::http::request<beast::http::string_body> message) {
+        Request request;
+        request.method = std::string(message.method_string());
+        const std::string_view target{message.target().data(), message.target().size()};
+        const auto question = target.find('?');
+        request.path = std::string(target.substr(0, question));
+        if (question != std::string_view::npos)
+            request.query = std::string(target.substr(question + 1));
+        for (const auto& field : message)
+            request.headers.push_back(
+                {std::string(field.name_string()), std::string(field.value())});
+        request.body = std::move(message.body());
+        return request;
+    }
+
+    // Suspends until the handler has responded. A handler that drops `respond` uncalled
+    // destroys this coroutine and so closes the connection.
+    static asio::awaitable<Response> answer(Impl& self, const ConnectionPtr& connection,
+                                            Request request) {
+        auto initiate = [&self, &connection](auto completion, Request wanted) {
+            auto shared = std::make_shared<decltype(completion)>(std::move(completion));
+            self.handler(
+                std::move(wanted), [shared, executor = connection->socket.get_executor(),
+                                    done = std::make_shared<bool>(false)](Response response) {
+                    if (std::exchange(*done, true)) return;
+                    asio::post(executor, [shared, response = std::move(response)]() mutable {
+                        (std::move(*shared))(std::move(response));
+                    });
+                });
+        };
+        co_return co_await asio::async_initiate<const asio::use_awaitable_t<>&, void(Response)>(
+            initiate, asio::use_awaitable, std::move(request));
+    }
+
+    static asio::awaitable<bool> write(Impl& self, const ConnectionPtr& connection,
+                                       Response response, unsigned version, bool keep_alive) {
+        Message message;
+        message.version(version);
+        message.result(response.status);
+        for (const auto& header : response.headers) message.insert(header.name, header.value);
+        if (!response.content_type.empty())
+            message.set(beast::http::field::content_type, response.content_type);
+        message.body() = std::move(response.body);
+        message.keep_alive(keep_alive);
+        if (response.status != 204 && response.status != 304)
+            message.content_length(message.body().size());
+        error_code error;
+        Connection::arm(connection, self.limits.write_time);
+        co_await beast::http::async_write(connection->socket, message,
+                                          asio::redirect_error(asio::use_awaitable, error));
+        connection->disarm();
+        co_return !error && keep_alive;
+    }
+
+    static asio::awaitable<void> refuse_with(Impl& self, const ConnectionPtr& connection,
+                                             unsigned status, error_code cause) {
+        auto response = self.refuse(status, sentence_of(status, self.limits, cause));
+        co_await write(self, connection, std::move(response), 11, false);
+        error_code error;
+        connection->socket.shutdown(tcp::socket::shutdown_send, error);
+        connection->buffer.clear();
+        Connection::arm(connection, kLingering);
+        while (!error)
+            co_await connection->socket.async_read_some(
+                connection->buffer.prepare(32'768),
+                asio::redirect_error(asio::use_awaitable, error));
+        connection->disarm();
+    }
+};
+
+Server::Server(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() {
+    impl_->close();
+}
+
+Result<std::unique_ptr<Server>> Server::listen(boost::asio::io_context& context,
+                                               const ListenAddress& address, Limits limits,
+                                               Handler handler, Refuse refuse) {
+    auto impl = std::make_shared<Impl>(context, limits, std::move(handler), std::move(refuse));
+    if (auto bound = impl->bind(address); !bound) return bound.error();
+    asio::co_spawn(context, Impl::accept(impl), asio::detached);
+    return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+std::uint16_t Server::port() const {
+    error_code ignored;
+    return impl_->acceptor.local_endpoint(ignored).port();
+}
+std::size_t Server::connections() const {
+    return impl_->open.size();
+}
+
+}  // namespace sluice::http
