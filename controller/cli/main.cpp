@@ -1,14 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // sluicectl: the command line for people.
-#include <cstdio>
-#include <string_view>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <exception>
+
+#include "controller/cli/commands.hpp"
+
+namespace {
+
+constexpr const char* kFooter = R"(Names are accepted wherever an id is. Examples:
+  sluicectl vpc create --name prod --cidr 10.0.0.0/16
+  sluicectl subnet create --name front --vpc prod --cidr 10.0.1.0/24
+  sluicectl endpoint create --name web1 --subnet front --host rack1-7 --wait
+  sluicectl security-group add-rule web --direction ingress --protocol tcp --port 443
+  sluicectl elastic-ip create --name web --endpoint web1
+  sluicectl explain --vpc prod --source 10.0.1.10 --destination 10.0.2.10 --destination-port 22
+  sluicectl drops --vpc prod
+
+Exit status: 0 done, 1 refused by the API, 2 wrong usage, 3 the controller does not answer,
+4 still not active on every gateway when --wait ran out.
+`sluicectl COMMAND --help` says more.)";
+
+std::string environment(const char* name, const std::string& otherwise) {
+    const char* value = std::getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+int run(int argc, char** argv) {
+    using namespace sluice::cli;
+    Session session;
+    session.url = environment("SLUICE_API", session.url);
+    session.token = environment("SLUICE_TOKEN", {});
+
+    CLI::App app{"Talks to the sluice controller's API.", "sluicectl"};
+    app.require_subcommand(1)->fallthrough();
+    app.footer(kFooter);
+    app.set_version_flag("--version", std::string("sluicectl ") + SLUICE_VERSION);
+    app.add_option("--api", session.url, "the controller's address")->envname("SLUICE_API");
+    app.add_option("--token", session.token,
+                   "who you are (better in SLUICE_TOKEN: arguments are "
+                   "visible to every user of the machine)");
+    app.add_flag("--json", session.as_json, "print JSON as the API answers it");
+    add_kind_commands(app, session);
+    add_query_commands(app, session);
+    add_completion(app, session);
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? done : usage;
+    }
+    try {
+        return session.action ? session.action() : usage;
+    } catch (const Failure& failure) {
+        fmt::print(stderr, "sluicectl: {}\n", failure.text);
+        return failure.status;
+    }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-    if (argc == 2 && std::string_view(argv[1]) == "--version") {
-        std::printf("sluicectl %s\n", SLUICE_VERSION);
-        return 0;
+    try {
+        return run(argc, argv);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "sluicectl: {}\n", error.what());
+        return sluice::cli::refused;
     }
-    std::fprintf(stderr, "usage: sluicectl --version\n");
-    return 2;
 }

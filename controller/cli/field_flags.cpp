@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <fstream>
+#include <iterator>
+
+#include "controller/cli/commands.hpp"
+
+namespace sluice::cli {
+namespace {
+
+constexpr std::string_view kNone = "none";  // clears a field
+
+bool is_number(std::string_view text) {
+    return !text.empty() && text.size() <= 18 &&
+           std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// The value itself, or @FILE.
+json::value parse_json(const FieldInfo& field, const std::string& text) {
+    std::string content = text;
+    if (text.starts_with('@')) {
+        std::ifstream file(text.substr(1), std::ios::binary);
+        if (!file)
+            throw Failure{usage, fmt::format("--{}: cannot read {}", field.flag, text.substr(1))};
+        content.assign(std::istreambuf_iterator<char>(file), {});
+    }
+    boost::system::error_code failed;
+    auto value = json::parse(content, failed);
+    if (failed)
+        throw Failure{usage, fmt::format("--{}: not JSON ({}); {}", field.flag, failed.message(),
+                                         field.help)};
+    return value;
+}
+
+json::value boolean(const FieldInfo& field, std::string_view text) {
+    if (text == "true" || text == "yes" || text == "on") return true;
+    if (text == "false" || text == "no" || text == "off") return false;
+    throw Failure{usage, fmt::format("--{}: true or false, not {}", field.flag, text)};
+}
+
+json::value number(const FieldInfo& field, const std::string& text) {
+    if (!is_number(text))
+        throw Failure{usage, fmt::format("--{}: a whole number, not {}", field.flag, text)};
+    return std::stoull(text);
+}
+
+}  // namespace
+
+void add_field_flags(CLI::App& command, std::span<const FieldInfo> fields, bool creating,
+                     GivenValues& values) {
+    values.resize(fields.size());
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        const auto& field = fields[i];
+        if (field.given == Given::never || (!creating && field.given == Given::create)) continue;
+        const bool many = field.type == FieldType::list || field.type == FieldType::reference_list;
+        auto* option =
+            command.add_option("--" + std::string(field.flag), values[i], std::string(field.help));
+        option->type_name(field.refers_to.empty() ? many ? "VALUE,…" : "VALUE" : "NAME|ID");
+        // A repeated flag adds to a list and replaces anything else.
+        if (many)
+            option->delimiter(',')->expected(1)->multi_option_policy(
+                CLI::MultiOptionPolicy::TakeAll);
+        else
+            option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+        if (field.required && creating) option->required();
+    }
+}
+
+json::value field_value(Session& session, const FieldInfo& field,
+                        const std::vector<std::string>& given) {
+    const bool none = given.size() == 1 && given.front() == kNone;
+    const auto* referred = find_kind(field.refers_to);
+    switch (field.type) {
+        case FieldType::list:
+        case FieldType::reference_list: {
+            json::array items;
+            if (none) return items;
+            for (const auto& item : given)
+                items.emplace_back(referred ? session.api().resolve(*referred, item) : item);
+            return items;
+        }
+        case FieldType::reference:
+            if (none) return nullptr;
+            return json::value(session.api().resolve(*referred, given.front()));
+        case FieldType::number:
+            return none ? json::value(nullptr) : number(field, given.front());
+        case FieldType::boolean:
+            return boolean(field, given.front());
+        case FieldType::json:
+            return parse_json(field, given.front());
+        case FieldType::text:
+            if (none) return nullptr;
+            // A protocol may be a number.
+            if (field.name == "protocol" && is_number(given.front()))
+                return number(field, given.front());
+            return json::value(given.front());
+    }
+    return nullptr;
+}
+
+void set_fields(Session& session, std::span<const FieldInfo> fields, const GivenValues& values,
+                json::object& body) {
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        if (!values[i].empty()) body[fields[i].name] = field_value(session, fields[i], values[i]);
+}
+
+void add_wait(CLI::App& command, std::string& seconds) {
+    command.add_flag("--wait{30}", seconds,
+                     "wait until every gateway has it; --wait=SECONDS, 30 by default");
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/cli/kinds.hpp"
+
+#include <algorithm>
+
+namespace sluice::cli {
+namespace {
+
+using enum FieldType;
+using enum Given;
+using Columns = std::string_view[];
+
+constexpr FieldInfo kVpc[] = {
+    {"cidrs", "cidr", list, create_or_update, true, {}, "an address block, e.g. 10.0.0.0/16"},
+    {"vni", "vni", number, create, false, {}, "the VXLAN network identifier (admin)"},
+};
+constexpr Columns kVpcColumns = {"name", "vni", "cidrs", "state", "id"};
+
+constexpr FieldInfo kSubnet[] = {
+    {"vpc_id", "vpc", reference, create, true, "vpc", "the VPC it belongs to"},
+    {"cidr", "cidr", text, create, false, {}, "its IPv4 block, inside the VPC's"},
+    {"ipv6_cidr", "ipv6-cidr", text, create, false, {}, "its IPv6 block"},
+    {"gateway_ip", "gateway-ip", text, create, false, {}, "default: the first address"},
+    {"gateway_ipv6", "gateway-ipv6", text, create, false, {}, "default: the first address"},
+    {"mtu", "mtu", number, create_or_update, false, {}, "octets of an IP packet"},
+    {"route_table_id", "route-table", reference, create_or_update, false, "route-table",
+     "default: the VPC's main one"},
+};
+constexpr Columns kSubnetColumns = {"name", "vpc_id",        "cidr",  "ipv6_cidr", "gateway_ip",
+                                    "mtu",  "available_ips", "state", "id"};
+
+constexpr FieldInfo kHost[] = {
+    {"vteps", "vtep", list, create_or_update, true, {}, "an address that its tunnels end at"},
+};
+constexpr Columns kHostColumns = {"name", "vteps", "state", "id"};
+
+constexpr FieldInfo kEndpoint[] = {
+    {"subnet_id", "subnet", reference, create, true, "subnet", "where its addresses come from"},
+    {"kind", "kind", text, create, false, {}, "vm, gpu_server or physical"},
+    {"ip", "ip", text, create, false, {}, "assigned unless given"},
+    {"ipv6", "ipv6", text, create, false, {}, "assigned unless given"},
+    {"mac", "mac", text, create, false, {}, "assigned unless given"},
+    {"host_id", "host", reference, create_or_update, false, "host", "the host it runs on"},
+    {"vtep", "vtep", text, create_or_update, false, {}, "instead of a host: where its tunnel ends"},
+    {"security_group_ids", "security-group", reference_list, create_or_update, false,
+     "security-group", "default: the VPC's `default`; `none`: no traffic"},
+    {"allowed_addresses",
+     "allowed-addresses",
+     FieldType::json,
+     create_or_update,
+     false,
+     {},
+     R"(further sources, e.g. '[{"cidr":"10.0.9.0/24"}]')"},
+    {"source_check", "source-check", boolean, create_or_update, false, {}, "anti-spoofing"},
+};
+constexpr Columns kEndpointColumns = {"name",    "subnet_id",          "ip",    "ipv6", "mac",
+                                      "host_id", "security_group_ids", "state", "id"};
+
+constexpr FieldInfo kRule[] = {
+    {"direction", "direction", text, create, true, {}, "ingress or egress"},
+    {"action", "action", text, create, false, {}, "allow (default) or deny"},
+    {"priority", "priority", number, create, false, {}, "1 to 32000, the lowest wins"},
+    {"family", "family", text, create, false, {}, "ipv4 or ipv6"},
+    {"protocol", "protocol", text, create, false, {}, "tcp, udp, icmp, icmpv6 or a number"},
+    {"port_min", "port-min", number, create, false, {}, "first destination port"},
+    {"port_max", "port-max", number, create, false, {}, "last destination port"},
+    {"icmp_type", "icmp-type", number, create, false, {}, "ICMP type"},
+    {"icmp_code", "icmp-code", number, create, false, {}, "ICMP code"},
+    {"remote_cidr", "remote-cidr", text, create, false, {}, "the other side's block"},
+    {"remote_group_id", "remote-group", reference, create, false, "security-group",
+     "the other side is a member of it"},
+    {"remote_prefix_list_id", "remote-prefix-list", reference, create, false, "prefix-list",
+     "the other side is in the list"},
+};
+
+constexpr FieldInfo kSecurityGroup[] = {
+    {"vpc_id", "vpc", reference, create, true, "vpc", "the VPC it belongs to"},
+    {"rules", "rules", FieldType::json, create_or_update, false, {}, "all of its rules at once"},
+};
+constexpr Columns kGroupColumns = {"name", "vpc_id", "rules", "state", "id"};
+
+constexpr FieldInfo kPrefixList[] = {
+    {"cidrs", "cidr", list, create_or_update, true, {}, "an address block"},
+};
+constexpr Columns kPrefixListColumns = {"name", "cidrs", "state", "id"};
+
+constexpr FieldInfo kExternalPool[] = {
+    {"cidr", "cidr", text, create, true, {}, "its public addresses"},
+    {"mode", "mode", text, create_or_update, false, {}, "routed (default) or on_link"},
+    {"reserved", "reserved", list, create_or_update, false, {}, "a block not to give away"},
+};
+constexpr Columns kPoolColumns = {"name", "cidr", "mode", "reserved", "state", "id"};
+
+constexpr FieldInfo kElasticIp[] = {
+    {"address", "address", text, create, false, {}, "from a pool unless given"},
+    {"pool_id", "pool", reference, create, false, "external-pool", "which pool to take it from"},
+    {"endpoint_id", "endpoint", reference, create_or_update, false, "endpoint",
+     "what it leads to; `none` detaches it"},
+    {"bandwidth_mbps",
+     "bandwidth-mbps",
+     number,
+     create_or_update,
+     false,
+     {},
+     "10^6 bit/s in each direction; `none`: unlimited"},
+};
+constexpr Columns kElasticColumns = {"name",           "address", "endpoint_id",
+                                     "bandwidth_mbps", "state",   "id"};
+
+constexpr FieldInfo kRouteTable[] = {
+    {"vpc_id", "vpc", reference, create, true, "vpc", "the VPC it belongs to"},
+    {"routes",
+     "routes",
+     FieldType::json,
+     create_or_update,
+     false,
+     {},
+     R"(e.g. '[{"destination":"0.0.0.0/0","next_hop":{"internet":true}}]')"},
+};
+constexpr Columns kRouteTableColumns = {"name", "vpc_id", "routes", "state", "id"};
+
+constexpr FieldInfo kGateway[] = {
+    {"admin_state", "admin-state", text, create_or_update, false, {}, "up or drain"},
+};
+constexpr Columns kGatewayColumns = {"name",        "address",    "state",
+                                     "admin_state", "sessions",   "capacity",
+                                     "last_seen",   "generation", "id"};
+
+constexpr KindInfo kKinds[] = {
+    {"vpc", "vpcs", "tenant networks, isolated by their VNI", kVpc, kVpcColumns, true,
+     "sluicectl vpc create --name prod --cidr 10.0.0.0/16 --wait"},
+    {"subnet", "subnets", "address blocks of a VPC with a gateway address", kSubnet, kSubnetColumns,
+     true, "sluicectl subnet create --name front --vpc prod --cidr 10.0.1.0/24"},
+    {"host", "hosts", "compute hosts and their VTEPs (admin)", kHost, kHostColumns, true,
+     "sluicectl host create --name rack1-7 --vtep 192.0.2.17"},
+    {"endpoint", "endpoints", "network interfaces of machines", kEndpoint, kEndpointColumns, true,
+     "sluicectl endpoint create --name web1 --subnet front --host rack1-7 --wait"},
+    {"security-group", "security-groups", "stateful rules that endpoints share", kSecurityGroup,
+     kGroupColumns, true,
+     "sluicectl security-group create --name web --vpc prod\n"
+     "  sluicectl security-group add-rule web --direction ingress --protocol tcp "
+     "--port 443 --remote-cidr 0.0.0.0/0"},
+    {"prefix-list", "prefix-lists", "address blocks that rules name together", kPrefixList,
+     kPrefixListColumns, true, "sluicectl prefix-list create --name office --cidr 198.51.100.0/24"},
+    {"external-pool", "external-pools", "public addresses for elastic IPs (admin)", kExternalPool,
+     kPoolColumns, true, "sluicectl external-pool create --name internet --cidr 203.0.113.0/24"},
+    {"elastic-ip", "elastic-ips", "public addresses that lead to an endpoint", kElasticIp,
+     kElasticColumns, true,
+     "sluicectl elastic-ip create --name web --endpoint web1\n"
+     "  sluicectl elastic-ip update web --endpoint web2      # moves it at once"},
+    {"route-table", "route-tables", "where a subnet's packets go", kRouteTable, kRouteTableColumns,
+     true, "sluicectl route-table add-route main --destination 0.0.0.0/0 --next-hop internet"},
+    {"gateway", "gateways", "the gateways that have connected", kGateway, kGatewayColumns, false,
+     "sluicectl gateway update gw1 --admin-state drain"},
+};
+
+}  // namespace
+
+std::span<const KindInfo> kinds() {
+    return kKinds;
+}
+
+const KindInfo* find_kind(std::string_view command) {
+    const auto* found = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                     [&](const KindInfo& kind) { return kind.command == command; });
+    return found == std::end(kKinds) ? nullptr : found;
+}
+
+const FieldInfo* find_field(const KindInfo& kind, std::string_view name) {
+    const auto found = std::find_if(kind.fields.begin(), kind.fields.end(),
+                                    [&](const FieldInfo& field) { return field.name == name; });
+    return found == kind.fields.end() ? nullptr : &*found;
+}
+
+std::span<const FieldInfo> rule_fields() {
+    return kRule;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sluicectl knows of each kind of the API: its command, its flags, its columns.
+//
+// One table drives parsing, help, completion and the manual. kinds_test.cpp holds it
+// against the controller's own field tables, so that no field is forgotten.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sluice::cli {
+
+enum class FieldType : unsigned char {
+    text,
+    number,
+    boolean,
+    list,            // of texts; the flag may be repeated
+    reference,       // to another kind, by name or id
+    reference_list,  // the flag may be repeated
+    json,            // a value as the API takes it
+};
+
+// When a field may be given.
+enum class Given : unsigned char { create, create_or_update, never };
+
+struct FieldInfo {
+    std::string_view name;  // as in the API
+    std::string_view flag;  // without the dashes
+    FieldType type = FieldType::text;
+    Given given = Given::create_or_update;
+    bool required = false;
+    std::string_view refers_to = {};  // the command of the kind that a reference names
+    std::string_view help = {};
+};
+
+struct KindInfo {
+    std::string_view command;  // "security-group"
+    std::string_view path;     // "security-groups"
+    std::string_view purpose;
+    std::span<const FieldInfo> fields;
+    std::span<const std::string_view> columns;  // of `list`
+    bool creatable = true;
+    std::string_view example;
+};
+
+std::span<const KindInfo> kinds();
+const KindInfo* find_kind(std::string_view command);
+const FieldInfo* find_field(const KindInfo& kind, std::string_view name);
+
+// The fields of a security group's rule, for add-rule.
+std::span<const FieldInfo> rule_fields();
+
+}  // namespace sluice::cli

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "controller/cli/commands.hpp"
+#include "controller/cli/text.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using Columns = std::vector<std::string_view>;
+
+std::string text_of(const json::object& object, std::string_view name) {
+    const auto* value = object.if_contains(name);
+    return value && !value->is_null() ? cell(*value) : std::string();
+}
+
+void print_items(Session& session, const json::array& items, const Columns& columns) {
+    if (session.as_json) {
+        std::fputs(pretty(json::object{{"items", items}}).c_str(), stdout);
+        return;
+    }
+    std::vector<std::string> head;
+    for (const auto name : columns) head.push_back(heading(name));
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& item : items) {
+        auto& row = rows.emplace_back();
+        for (const auto name : columns) {
+            const auto* value = item.as_object().if_contains(name);
+            row.push_back(value ? cell(*value) : "-");
+        }
+    }
+    std::fputs(render_table(head, rows).c_str(), stdout);
+}
+
+// --- explain ---------------------------------------------------------------------------
+
+struct Question {
+    std::string vpc, source, destination, protocol = "tcp";
+    bool internet = false;
+    std::string source_port, destination_port, icmp_type, icmp_code;
+};
+
+json::object body_of(Session& session, const Question& question) {
+    json::object body;
+    if (question.internet)
+        body["internet"] = true;
+    else
+        body["vpc_id"] = session.api().resolve(*find_kind("vpc"), question.vpc);
+    body["source"] = question.source;
+    body["destination"] = question.destination;
+    const FieldInfo protocol{"protocol", "protocol"};
+    body["protocol"] = field_value(session, protocol, {question.protocol});
+    const auto number = [&](std::string_view name, std::string_view flag, const std::string& text) {
+        if (text.empty()) return;
+        const FieldInfo field{name, flag, FieldType::number};
+        body[name] = field_value(session, field, {text});
+    };
+    number("source_port", "source-port", question.source_port);
+    number("destination_port", "destination-port", question.destination_port);
+    number("icmp_type", "icmp-type", question.icmp_type);
+    number("icmp_code", "icmp-code", question.icmp_code);
+    return body;
+}
+
+void print_explanation(const json::object& answer) {
+    const auto verdict = text_of(answer, "verdict");
+    const auto reason = text_of(answer, "reason");
+    const auto sentence = text_of(answer, "sentence");
+    const std::string word = verdict == "forward" ? "allowed"
+                             : verdict == "drop"  ? "denied"
+                                                  : verdict;
+    fmt::print("{}", word);
+    if (verdict != "forward" && !reason.empty() && reason != "none")
+        fmt::print(" ({}: {})", reason, sentence);
+    if (const auto gateway = text_of(answer, "gateway"); !gateway.empty())
+        fmt::print(", says gateway {}", gateway);
+    fmt::print("\n");
+    const auto* steps = answer.if_contains("steps");
+    if (!steps || !steps->is_array()) return;
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& step : steps->get_array()) {
+        if (!step.is_object()) continue;
+        const auto& object = step.get_object();
+        std::string resource;
+        if (const auto* found = object.if_contains("resource"); found && found->is_object())
+            resource = fmt::format("{} {}", text_of(found->get_object(), "kind"),
+                                   text_of(found->get_object(), "name"));
+        rows.push_back({"  " + text_of(object, "table"), text_of(object, "outcome"), resource,
+                        text_of(object, "detail")});
+    }
+    std::fputs(render_table({"  STEP", "OUTCOME", "DECIDED BY", "DETAIL"}, rows).c_str(), stdout);
+}
+
+void add_explain(CLI::App& app, Session& session) {
+    auto* command = app.add_subcommand("explain", "why a packet would pass or not");
+    auto question = std::make_shared<Question>();
+    auto* vpc = command->add_option("--vpc", question->vpc, "the VPC that the packet comes from");
+    command->add_flag("--internet", question->internet, "it comes from the internet")
+        ->excludes(vpc);
+    command->add_option("--source", question->source, "its source address")->required();
+    command->add_option("--destination", question->destination, "its destination")->required();
+    command->add_option("--protocol", question->protocol, "tcp, udp, icmp, icmpv6 or a number")
+        ->capture_default_str();
+    command->add_option("--source-port", question->source_port, "its source port");
+    command->add_option("--destination-port", question->destination_port, "its destination port");
+    command->add_option("--icmp-type", question->icmp_type, "8: echo request");
+    command->add_option("--icmp-code", question->icmp_code, "ICMP code");
+    command->footer(
+        "Example:\n  sluicectl explain --vpc prod --source 10.0.1.10 --destination 10.0.2.10 "
+        "--protocol tcp --destination-port 5432");
+    command->callback([&session, question] {
+        session.action = [&session, question] {
+            if (question->vpc.empty() && !question->internet)
+                throw Failure{usage, "where does it come from? --vpc NAME or --internet"};
+            const json::value body = body_of(session, *question);
+            const auto answer = session.api().call("POST", "/v1/explain", {}, &body);
+            if (session.as_json) {
+                std::fputs(pretty(answer).c_str(), stdout);
+                return done;
+            }
+            const auto& object = answer.as_object();
+            const auto* gateways = object.if_contains("gateways");
+            if (!gateways) gateways = object.if_contains("items");
+            if (!gateways || !gateways->is_array()) {
+                print_explanation(object);
+                return done;
+            }
+            for (const auto& gateway : gateways->get_array())
+                print_explanation(gateway.as_object());
+            return done;
+        };
+    });
+}
+
+// --- flows, drops, audit ---------------------------------------------------------------
+
+struct Filter {
+    std::string vpc, endpoint, limit;
+};
+
+std::string query_of(Session& session, const Filter& filter) {
+    std::string query;
+    if (!filter.vpc.empty())
+        add_query(query, "vpc_id", session.api().resolve(*find_kind("vpc"), filter.vpc));
+    if (!filter.endpoint.empty())
+        add_query(query, "endpoint_id",
+                  session.api().resolve(*find_kind("endpoint"), filter.endpoint));
+    add_query(query, "limit", filter.limit);
+    return query;
+}
+
+json::array items_of(const json::value& answer) {
+    const auto* items = answer.is_object() ? answer.get_object().if_contains("items") : nullptr;
+    return items && items->is_array() ? items->get_array() : json::array{};
+}
+
+// One flow as a line: ends as "address:port", counts of both directions in one cell.
+json::object flow_line(const json::object& flow) {
+    const auto end = [&](std::string_view address, std::string_view port) {
+        auto text = text_of(flow, address);
+        const auto number = text_of(flow, port);
+        if (number.empty() || number == "0") return text;
+        return text.find(':') == text.npos ? text + ":" + number : "[" + text + "]:" + number;
+    };
+    const auto count = [&](std::string_view what) {
+        const auto way = [&](std::string_view direction) -> std::string {
+            const auto* side = flow.if_contains(direction);
+            return side && side->is_object() ? text_of(side->get_object(), what) : "-";
+        };
+        return way("forward") + " / " + way("reverse");
+    };
+    return {{"protocol", text_of(flow, "protocol")},
+            {"source", end("source", "source_port")},
+            {"destination", end("destination", "destination_port")},
+            {"translated", text_of(flow, "translated")},
+            {"state", text_of(flow, "state")},
+            {"packets", count("packets")},
+            {"bytes", count("bytes")},
+            {"age", text_of(flow, "age_seconds")},
+            {"idle", text_of(flow, "idle_seconds")}};
+}
+
+void add_filter_command(CLI::App& app, Session& session, const std::string& name,
+                        const std::string& purpose, const std::string& example,
+                        const Columns& columns, bool by_endpoint) {
+    auto* command = app.add_subcommand(name, purpose);
+    auto filter = std::make_shared<Filter>();
+    command->add_option("--vpc", filter->vpc, "only this VPC's");
+    if (by_endpoint) command->add_option("--endpoint", filter->endpoint, "only this endpoint's");
+    command->add_option("--limit", filter->limit, "at most so many");
+    command->footer("Example:\n  " + example);
+    command->callback([&session, filter, name, columns] {
+        session.action = [&session, filter, name, columns] {
+            auto items =
+                items_of(session.api().call("GET", "/v1/" + name, query_of(session, *filter)));
+            if (name == "flows" && !session.as_json)
+                for (auto& item : items) item = flow_line(item.as_object());
+            print_items(session, items, columns);
+            return done;
+        };
+    });
+}
+
+void add_audit(CLI::App& app, Session& session) {
+    auto* command = app.add_subcommand("audit", "who changed what");
+    auto filter = std::make_shared<Filter>();
+    command->add_option("--limit", filter->limit, "at most so many");
+    command->callback([&session, filter] {
+        session.action = [&session, filter] {
+            std::string query;
+            add_query(query, "limit", filter->limit);
+            print_items(session, items_of(session.api().call("GET", "/v1/audit", query)),
+                        {"at", "who", "action", "kind", "name", "object_id", "version"});
+            return done;
+        };
+    });
+}
+
+}  // namespace
+
+void add_query_commands(CLI::App& app, Session& session) {
+    add_explain(app, session);
+    add_filter_command(app, session, "flows", "live connections, and what they carried",
+                       "sluicectl flows --endpoint web1",
+                       {"protocol", "source", "destination", "translated", "state", "packets",
+                        "bytes", "age", "idle"},
+                       true);
+    add_filter_command(app, session, "drops", "dropped packets by reason",
+                       "sluicectl drops --vpc prod",
+                       {"reason", "vpc", "packets", "resource", "sentence"}, false);
+    add_audit(app, session);
+}
+
+}  // namespace sluice::cli
