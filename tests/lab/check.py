@@ -3,7 +3,7 @@
 import time
 import traceback
 
-from . import pcap, shell
+from . import pcap, program, shell
 
 
 class Check:
@@ -65,6 +65,7 @@ class Check:
         except Exception as error:  # a fault of the check is a failed check, not the end of all
             self.error = f"{type(error).__name__}: {error}"
             traceback.print_exc()
+        program.end_all()
         try:
             self._look_over_captures()
         except shell.LabError as error:

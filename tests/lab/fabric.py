@@ -54,7 +54,7 @@ class Host:
         self.fabric = fabric
         self.name = f"host{number}"
         self.space = fabric.space(self.name)
-        self.mac = f"02:00:0a:ff:00:{10 + number:02x}"
+        self.mac = f"02:00:0a:ff:00:{10 + number}"
         self.vtep = f"10.255.0.{10 + number}"
         self.vtep6 = f"fd00:255::{10 + number}"
         self.remote, self.local = fabric.gateway_vtep, self.vtep
@@ -98,7 +98,7 @@ class Host:
         lines = ["link set eth0 up", f"addr add {ip}/{prefix} dev eth0"]
         lines += [f"route add default via {gateway}"] if gateway else []
         lines += [f"addr add {ipv6}/{prefix6} dev eth0 nodad"] if ipv6 else []
-        lines += [f"-6 route add default via {gateway6} dev eth0"] if gateway6 else []
+        lines += [f"route add ::/0 via {gateway6} dev eth0"] if gateway6 else []
         netns.batch(space, *lines)
         tenant = Tenant(name, space, ip, mac, ipv6 or "", self)
         self.fabric.tenants[name] = tenant

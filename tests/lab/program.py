@@ -10,6 +10,13 @@ import time
 from . import netns, shell
 
 TRAFFIC = shell.ROOT / "tests/lab/traffic.py"
+_started = []
+
+
+def end_all():
+    """Ends whatever a check left running, so that the next one finds its ports free."""
+    while _started:
+        _started.pop().kill()
 
 
 class Program:
@@ -20,6 +27,7 @@ class Program:
         self._process = netns.popen(space, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                     stdin=subprocess.DEVNULL, start_new_session=True)
         self._out = b""
+        _started.append(self)
         if wait_for:
             self.expect(wait_for, seconds)
 
@@ -68,13 +76,16 @@ class Program:
                 return json.loads(line)
         return {}
 
+    def kill(self):
+        if self.running:
+            self._process.kill()
+            self._process.communicate()
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        if self.running:
-            self._process.kill()
-            self._process.communicate()
+        self.kill()
 
 
 def traffic(space, *words, **options):

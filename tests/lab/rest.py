@@ -47,16 +47,16 @@ class Client:
         except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
             raise shell.LabError(f"{method} {path}: {getattr(error, 'reason', error)}") from error
 
-    def create(self, kind, wait=None, **fields):
+    def create(self, kind, /, wait=None, **fields):
         return self._active("POST", f"/v1/{kind}", fields, wait)
 
-    def update(self, kind, identity, wait=None, **fields):
+    def update(self, kind, identity, /, wait=None, **fields):
         return self._active("PATCH", f"/v1/{kind}/{identity}", fields, wait)
 
     def get(self, kind, identity):
         return self.request("GET", f"/v1/{kind}/{identity}")
 
-    def list(self, kind, **filters):
+    def list(self, kind, /, **filters):
         query = "?" + urllib.parse.urlencode(filters) if filters else ""
         return self.request("GET", f"/v1/{kind}{query}")["items"]
 

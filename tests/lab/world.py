@@ -9,7 +9,7 @@ from . import netns
 PLACES = {  # endpoint: subnet, host, last octet
     "web1": ("front", 0, 10), "web2": ("front", 1, 11), "web3": ("front", 0, 12),
     "db1": ("back", 1, 10), "db2": ("back", 0, 11)}
-SUBNETS = {"front": ("10.0.1", "fd12:1", 1500), "back": ("10.0.2", "fd12:2", 1500)}
+SUBNETS = {"front": ("10.0.1", "fd12:1"), "back": ("10.0.2", "fd12:2")}
 
 
 class Project:
@@ -20,16 +20,16 @@ class Project:
         self.api = world.lab.controller.client(name)
         self.vpc = self.api.create("vpcs", wait=0, name=f"{name}-vpc", cidrs=["10.0.0.0/16"])
         self.subnets, self.endpoints, self.tenants = {}, {}, {}
-        for subnet, (prefix, prefix6, mtu) in SUBNETS.items():
+        for subnet, (prefix, prefix6) in SUBNETS.items():
             self.subnets[subnet] = self.api.create(
                 "subnets", wait=0, name=subnet, vpc_id=self.vpc["id"], cidr=f"{prefix}.0/24",
-                ipv6_cidr=f"{prefix6}::/64", mtu=mtu)
+                ipv6_cidr=f"{prefix6}::/64", mtu=world.mtu)
         for endpoint in endpoints:
             self.add_endpoint(endpoint)
 
     def add_endpoint(self, name, **fields):
         subnet, host, octet = PLACES[name]
-        prefix, prefix6, mtu = SUBNETS[subnet]
+        prefix, prefix6 = SUBNETS[subnet]
         record = self.api.create(
             "endpoints", name=name, subnet_id=self.subnets[subnet]["id"], kind="vm",
             ip=f"{prefix}.{octet}", ipv6=f"{prefix6}::{octet}",
@@ -38,7 +38,8 @@ class Project:
         made = self.subnets[subnet]
         self.tenants[name] = self.world.lab.fabric.hosts[host].attach(
             f"{self.name}-{name}", self.vni, record["ip"], record["mac"],
-            gateway=made["gateway_ip"], ipv6=record["ipv6"], gateway6=made["gateway_ipv6"])
+            gateway=made["gateway_ip"], ipv6=record["ipv6"], gateway6=made["gateway_ipv6"],
+            mtu=self.world.mtu)
         return self.tenants[name]
 
     @property
@@ -70,11 +71,16 @@ class Project:
 
 
 class World:
-    def __init__(self, lab):
-        self.lab, self.fabric = lab, lab.fabric
+    """`family` 6: hosts with IPv6 VTEPs only. `mtu`: of the tenants' subnets and interfaces."""
+
+    def __init__(self, lab, family=4, mtu=1500):
+        self.lab, self.fabric, self.mtu = lab, lab.fabric, mtu
         self.admin = lab.controller.client("admin")
+        if family == 6:
+            for host in lab.fabric.hosts:
+                host.use_ipv6()
         self.hosts = [self.admin.create("hosts", wait=0, name=host.name,
-                                        vteps=[host.vtep, host.vtep6])
+                                        vteps=[host.local])
                       for host in lab.fabric.hosts]
         self.pool = self.admin.create("external-pools", wait=0, name="internet",
                                       cidr=lab.fabric.pool, mode="routed")

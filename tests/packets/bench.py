@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A gateway alone on its wires: tables by ovs-ofctl, frames in and out as bytes, counters beside."""
+import pathlib
+import select
+import socket
+import struct
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from lab import fabric, frames, manifest, netns, product, shell  # noqa: E402
+
+TABLES = pathlib.Path(__file__).with_name("tables.txt")
+PACKET_OUTGOING = 4
+
+
+class Wire:
+    """A raw socket of a machine: sends frames, and keeps those that arrive for the machine."""
+
+    def __init__(self, space, device):
+        def make():
+            opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            opened.bind((device, 3))
+            opened.setblocking(False)
+            return opened
+        self.socket = netns.within(space, make)
+
+    def send(self, frame):
+        self.socket.send(frame)
+
+    def received(self):
+        """Frames that came in since the last call."""
+        found = []
+        while True:
+            try:
+                data, address = self.socket.recvfrom(65536)
+            except BlockingIOError:
+                return found
+            if address[2] != PACKET_OUTGOING:
+                found.append(data)
+
+
+class Bench:
+    """The lab's fabric with a gateway on it, without controller and without tenants."""
+
+    def __init__(self, workers=(0,)):
+        self.manifest = manifest.Manifest("sluice-packets")
+        self.workers = workers
+
+    def __enter__(self):
+        self.manifest.lock()
+        self.manifest.clear()
+        try:
+            self._raise()
+        except BaseException:
+            self._save_log()
+            self.manifest.clear()
+            raise
+        return self
+
+    def _raise(self):
+        self.manifest.folder.mkdir(parents=True, exist_ok=True)
+        self.fabric = fabric.Fabric("sluice-packets", self.manifest)
+        self.fabric.build()
+        # Someone must own UDP 4789 on the hosts, or their kernels answer with ICMP errors.
+        self._sinks = [netns.within(host.space, _vxlan_sink) for host in self.fabric.hosts]
+        self.gateway = product.Gateway(self.manifest.folder, self.fabric, self.manifest,
+                                       f"unix:{self.manifest.folder}/nobody.of",
+                                       workers=self.workers)
+        self.gateway.daemon.start()
+        shell.run("ovs-ofctl", "-O", "OpenFlow13", "--bundle", "add-flows", self.gateway.listen,
+                  TABLES)
+        self.wires = {"host1": Wire(self.fabric.hosts[0].space, "u0"),
+                      "host2": Wire(self.fabric.hosts[1].space, "u0"),
+                      "rogue": Wire(self.fabric.rogue, "u0"),
+                      "internet": Wire(self.fabric.internet, "eth0")}
+
+    def __exit__(self, *_):
+        self._save_log()
+        self.manifest.clear()
+
+    def _save_log(self):
+        logs = shell.BUILD / "test-logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        for log in self.manifest.folder.glob("*.log"):
+            (logs / f"packets-{log.name}").write_bytes(log.read_bytes())
+
+    def drops(self):
+        """{reason: packets} of the whole gateway."""
+        found = {}
+        for (name, labels), value in self.gateway.metrics().items():
+            if name == "sluice_drops_total" and value:
+                reason = dict(labels)["reason"]
+                found[reason] = found.get(reason, 0) + int(value)
+        return found
+
+    def drain(self):
+        for wire in self.wires.values():
+            wire.received()
+
+    def outputs(self):
+        """(where, VNI or None, frame) of everything the gateway has sent for others since then."""
+        found = []
+        for name in ("host1", "host2", "rogue"):
+            for data in self.wires[name].received():
+                inner = decapsulate(data)
+                if inner:
+                    found.append((name, *inner))
+        for data in self.wires["internet"].received():
+            if data[6:12] == frames.mac(self.fabric.uplink_mac) and data[12:14] != b"\x08\x06" \
+                    and not _neighbour_discovery(data):
+                found.append(("internet", None, data))
+        return found
+
+
+def _vxlan_sink():
+    sink = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    sink.bind(("::", 4789))
+    return sink
+
+
+def _neighbour_discovery(data):
+    return data[12:14] == b"\x86\xdd" and data[20] == 58 and data[54] in (133, 134, 135, 136)
+
+
+def decapsulate(data):
+    """(VNI, inner frame) of a VXLAN packet, or nothing."""
+    if data[12:14] == b"\x08\x00" and data[23] == 17:
+        udp = 14 + (data[14] & 15) * 4
+    elif data[12:14] == b"\x86\xdd" and data[20] == 17:
+        udp = 54
+    else:
+        return None
+    if struct.unpack_from(">H", data, udp + 2)[0] != 4789:
+        return None
+    length = struct.unpack_from(">H", data, udp + 4)[0]
+    return int.from_bytes(data[udp + 12:udp + 15], "big"), data[udp + 16:udp + length]
+
+
+def settle(bench, before, expected, seconds=1.5):
+    """Waits until as many packets have met a fate as were sent, or the time is over."""
+    end = time.monotonic() + seconds
+    outputs = []
+    while True:
+        select.select([wire.socket for wire in bench.wires.values()], [], [], 0.02)
+        outputs += bench.outputs()
+        now = bench.drops()
+        delta = {reason: count - before.get(reason, 0) for reason, count in now.items()
+                 if count != before.get(reason, 0)}
+        if sum(delta.values()) + len(outputs) >= expected or time.monotonic() > end:
+            time.sleep(0.03)  # what should not be there has its chance to arrive
+            outputs += bench.outputs()
+            now = bench.drops()
+            return {reason: count - before.get(reason, 0) for reason, count in now.items()
+                    if count != before.get(reason, 0)}, outputs

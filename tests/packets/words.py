@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words that cases are written in. tables.txt says the same to the gateway."""
+import pathlib
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from lab import frames  # noqa: E402
+from lab.fabric import Fabric  # noqa: E402
+from lab.frames import *  # noqa: E402,F403
+
+# Endpoints: A on host1, B and C on host2; A and B share a subnet, D is on host2 without a group.
+VNI = 100
+A, B, C, D = "10.0.1.10", "10.0.1.11", "10.0.2.10", "10.0.1.13"
+A6, B6, C6 = "fd12:1::10", "fd12:1::11", "fd12:2::10"
+MAC_A, MAC_B, MAC_C, MAC_D = (f"02:aa:00:00:00:0{n}" for n in (1, 2, 3, 4))
+GATEWAY, GATEWAY6, MAC_GATEWAY = "10.0.1.1", "fd12:1::1", "02:99:00:00:01:01"
+GATEWAY_C, MAC_GATEWAY_C = "10.0.2.1", "02:99:00:00:02:01"
+PUBLIC_A = "198.51.100.10"  # A's elastic IP
+INTERNET = Fabric.internet_address
+BROADCAST = "ff:ff:ff:ff:ff:ff"
+
+HOST1 = ("02:00:0a:ff:00:11", Fabric.gateway_mac, "10.255.0.11", Fabric.gateway_vtep)
+HOST2 = ("02:00:0a:ff:00:12", Fabric.gateway_mac, "10.255.0.12", Fabric.gateway_vtep)
+HOST1_V6 = ("02:00:0a:ff:00:11", Fabric.gateway_mac, "fd00:255::11", Fabric.gateway_vtep6)
+ROGUE = ("02:00:0a:ff:00:66", Fabric.gateway_mac, "10.255.0.66", Fabric.gateway_vtep)
+
+
+def tunnel(frame, outer=HOST1, vni=VNI, **options):
+    """The frame in VXLAN from a host to the gateway."""
+    return encapsulated(outer, vni, frame, **options)
+
+
+def outer(payload, protocol=17, **options):
+    """Any IPv4 packet from host1 to the gateway's VTEP."""
+    return ether(HOST1[0], HOST1[1], 0x0800,
+                 ipv4(options.pop("source", HOST1[2]), options.pop("destination", HOST1[3]),
+                      protocol, payload, **options))
+
+
+def to_b(packet, source=MAC_A, destination=MAC_B):
+    """A's frame to its neighbour B."""
+    return ether(source, destination, 0x86dd if packet[0] >> 4 == 6 else 0x0800, packet)
+
+
+def to_c(packet):
+    """A's frame to its gateway, for what is beyond the subnet."""
+    return to_b(packet, MAC_A, MAC_GATEWAY)
+
+
+def datagram(port, destination=B, source=A, payload=b"sluice", **options):
+    """An IPv4 packet with a UDP datagram from A."""
+    return ipv4(source, destination, 17, udp(source, destination, port, 9000, payload), **options)
+
+
+def datagram6(port, destination=B6, source=A6, payload=b"sluice", **options):
+    return ipv6(source, destination, 17, udp(source, destination, port, 9000, payload), **options)
+
+
+def resum(packet):
+    """An IPv4 packet with its header checksum made right again after a change."""
+    size = (packet[0] & 15) * 4
+    header = packet[:10] + b"\0\0" + packet[12:size]
+    return packet[:10] + struct.pack(">H", frames.checksum(header)) + packet[12:]
+
+
+def changed(packet, at, new):
+    return packet[:at] + new + packet[at + len(new):]
+
+
+def from_internet(packet, destination=Fabric.uplink_mac):
+    """A frame of the internet host on the uplink; its own MAC does not matter."""
+    return ether("02:11:22:33:44:55", destination, 0x0800, packet)

@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A program that cannot start says in one sentence why and what to do, and ends with status 2."""
+import pathlib
+import re
+import socket
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from lab import lab, shell  # noqa: E402
+
+
+def attempt(space, program, config, *options):
+    """(status, lines on standard error) of a start that is expected to fail."""
+    words = [shell.BUILD / program, "--config", config, *options]
+    if space:
+        words = ["ip", "netns", "exec", space, *words]
+    try:
+        done = shell.run(*words, timeout=10, check=False)
+    except shell.Timeout:
+        return None, ["(it started)"]
+    return done.returncode, [line for line in done.stderr.splitlines() if line.strip()]
+
+
+class Trials:
+    def __init__(self, made):
+        self.made = made
+        self.good = made.gateway.config.read_text(encoding="utf-8")
+        self.folder = made.folder
+
+    def gateway(self, name, replace, by, *mentions, regex=False):
+        """The gateway's configuration with one thing wrong."""
+        text = (re.sub(replace, by, self.good, flags=re.S) if regex
+                else self.good.replace(replace, by))
+        assert text != self.good or not replace, f"{name}: nothing was replaced"
+        self.judge(name, self.made.fabric.gateway, "sluiced", text, mentions)
+
+    def controller(self, name, replace, by, *mentions):
+        text = self.made.controller.config.read_text(encoding="utf-8")
+        changed = text.replace(replace, by)
+        assert changed != text or not replace, f"{name}: nothing was replaced"
+        self.judge(name, None, "sluice-controller", changed, mentions)
+
+    def judge(self, name, space, program, text, mentions):
+        config = self.folder / "trial.toml"
+        config.write_text(text, encoding="utf-8")
+        self.report(name, *attempt(space, program, config), mentions)
+
+    def report(self, name, status, said, mentions):
+        text = " | ".join(said)
+        missing = [word for word in mentions if word.lower() not in text.lower()]
+        if status == 2 and len(said) == 1 and not missing:
+            print(f"ok topology/start-up/{name} ({said[0]})", flush=True)
+        else:
+            print(f"not ok topology/start-up/{name}: status {status}, {len(said)} lines, "
+                  f"missing {missing}: {text[:400]}", flush=True)
+
+
+def main():
+    try:
+        with lab.Lab("sluice-startup", captures=shell.BUILD / "test-logs/start-up",
+                     workers=(0,)) as made:
+            made.start_product()
+            trials = Trials(made)
+            # Beside a running instance, so names and ports that are to be free are changed.
+            trials.gateway("second-instance", "", "", "gw1")
+            made.gateway.daemon.stop()
+            trials.gateway("missing-device", "iface=u0", "iface=nowhere", "nowhere")
+            trials.gateway("unknown-driver", "net_af_packet0", "net_nothing0", "net_nothing0")
+            trials.gateway("syntax", 'name = "gw1"', 'name = "gw1', "line")
+            trials.gateway("unknown-key", "mtu = 1600", "mtus = 1600", "mtus")
+            trials.gateway("wrong-type", "mtu = 1600", 'mtu = "big"', "mtu")
+            trials.gateway("wrong-address", '"10.255.0.1/24"', '"10.255.0.300/24"', "10.255.0.300")
+            trials.gateway("no-such-core", "workers = [0]", "workers = [999]", "999")
+            trials.gateway("hugepages-required", 'hugepages = "off"', 'hugepages = "required"',
+                           "hugepages")
+            with socket.socket() as taken:
+                taken.bind(("127.0.0.1", 0))
+                taken.listen()
+                port = taken.getsockname()[1]
+                trials.controller("api-port-in-use", str(made.controller.port), str(port), str(port))
+            trials.gateway("unreadable-state", str(made.gateway.state_dir), "/proc/nowhere",
+                           "/proc/nowhere")
+            made.controller.daemon.stop()
+            trials.controller("controller-syntax", "[api]", "[api", "line")
+            trials.controller("controller-unknown-key", "[store]", "[store]\nurls = 1", "urls")
+            trials.controller("controller-store", "sqlite:", "mysql:", "mysql")
+            trials.controller("controller-tokens-missing", "tokens.toml", "no-tokens.toml",
+                              "no-tokens.toml")
+            missing = made.folder / "none.toml"
+            for program, space in (("sluiced", made.fabric.gateway), ("sluice-controller", None)):
+                trials.report(f"{program}-no-file", *attempt(space, program, missing),
+                              [str(missing)])
+    except (shell.LabError, AssertionError) as error:
+        print(f"not ok topology/start-up: {error}")
+
+
+if __name__ == "__main__":
+    main()
