@@ -74,9 +74,7 @@ class Gateway:
         self.listen = f"unix:{folder}/{name}.of"
         self.state_dir = folder / name
         self.config = folder / f"{name}.toml"
-        queues, cores = len(workers), ", ".join(str(core) for core in workers)
-        frame = f",framesz={2048 if mtu < 1900 else 16384},blocksz={65536 if mtu >= 1900 else 4096}"
-        frame += ",framecnt=1024"
+        cores = ", ".join(str(core) for core in workers)
         self.config.write_text(f'''name = "{name}"
 workers = [{cores}]
 vtep = ["{fabric.gateway_vtep}", "{fabric.gateway_vtep6}"]
@@ -87,12 +85,12 @@ hugepages = "off"
 capacity = 100000
 [[port]]
 role = "underlay"
-device = "net_af_packet0,iface=u0,qpairs={queues}{frame}"
+device = "net_af_packet0,iface=u0"
 addresses = ["{fabric.gateway_vtep}/24", "{fabric.gateway_vtep6}/64"]
 mtu = {mtu}
 [[port]]
 role = "uplink"
-device = "net_af_packet1,iface=x0,qpairs={queues}{frame}"
+device = "net_af_packet1,iface=x0"
 addresses = ["{fabric.gateway_uplink}/24", "{fabric.gateway_uplink6}/64"]
 next_hops = ["{fabric.internet_address}", "{fabric.internet_address6}"]
 mtu = {min(mtu, 1500)}
