@@ -31,7 +31,8 @@ struct Connection {
     Tick created;
     // Incarnations, never reused: whoever gets the address later is somebody else. 0: outside.
     EndpointId source, destination;
-    std::array<std::array<MeterIndex, kMetersPerFlow>, kDirections> meters{};
+    // MeterIndex, per direction.
+    std::array<std::array<std::atomic<std::uint32_t>, kMetersPerFlow>, kDirections> meters{};
     // Carries out of the flows' 32-bit counters.
     std::array<std::atomic<std::uint32_t>, kDirections> octets_high{};
     std::array<std::atomic<std::uint16_t>, kDirections> packets_high{};

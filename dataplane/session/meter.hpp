@@ -56,7 +56,6 @@ class MeterTable {
         std::atomic<std::uint64_t> time_per_bit{0};  // 1/256 ns << kBitShift; 0: unlimited
         std::atomic<std::uint64_t> burst_time{0};    // 1/256 ns
         std::atomic<std::uint32_t> quantum{0};       // bits
-        MeterId id;
     };
     struct Share {  // a worker's
         std::int64_t bits = 0;
@@ -64,9 +63,11 @@ class MeterTable {
         std::atomic<std::uint64_t> refused{0};
     };
     static constexpr unsigned kBitShift = 16;
+    static constexpr std::uint32_t kNoSlot = ~0U;
 
     bool draw(Meter& meter, std::uint64_t bits, std::uint64_t now);
-    [[nodiscard]] std::uint32_t slot_of(MeterId id) const;
+    // Where the id is, or where it would go; kNoSlot if the map is full.
+    [[nodiscard]] std::uint32_t slot_for(MeterId id) const;
 
     std::uint32_t capacity_;
     std::uint32_t used_ = 0;

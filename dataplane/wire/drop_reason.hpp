@@ -66,6 +66,7 @@ namespace sluice {
     X(unknown_public_address, "no elastic IP has this public address")                           \
     X(private_on_uplink, "a private address would have left, or came in, on the uplink")         \
     X(roce_not_translated, "RoCEv2 cannot be translated: its iCRC covers the addresses")         \
+    X(roce_too_big, "RoCEv2 cannot be fragmented, and exceeds the destination's MTU")            \
     X(nat_unsupported, "this protocol cannot be translated")                                     \
     /* sessions */                                                                               \
     X(tcp_not_syn, "a TCP packet without connection that does not open one")                     \

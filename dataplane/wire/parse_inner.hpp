@@ -31,11 +31,6 @@ struct Octets {
     }
 };
 
-inline void refuse(Headers& headers, DropReason reason) {
-    headers.kind = FrameKind::drop;
-    headers.drop = reason;
-}
-
 // Fills `headers` from the Ethernet header at headers.l2, which the caller found readable.
 void parse_frame(const Octets& frame, Headers& headers);
 

@@ -70,6 +70,11 @@ struct Headers {
 };
 static_assert(sizeof(Headers) == 28);
 
+inline void refuse(Headers& headers, DropReason reason) {
+    headers.kind = FrameKind::drop;
+    headers.drop = reason;
+}
+
 // Whom frames must be addressed to.
 struct Receiver {
     MacAddress mac;                            // the port's

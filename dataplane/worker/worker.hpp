@@ -51,8 +51,9 @@ struct Shared {
     session::Sessions* sessions = nullptr;
     session::MeterTable* meters = nullptr;
     reclaim::Qsbr* qsbr = nullptr;  // reader index = worker index
-    std::vector<PortFacts> ports;   // by PortId.value - 1
-    std::vector<IpAddress> vteps;   // outer destinations that are the gateway
+    unsigned workers = 1;
+    std::vector<PortFacts> ports;  // by PortId.value - 1
+    std::vector<IpAddress> vteps;  // outer destinations that are the gateway
     // TCP connections may be picked up in their middle: for a while after a restart.
     std::atomic<bool> mid_stream{false};
 };

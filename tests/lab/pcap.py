@@ -5,15 +5,13 @@ import struct
 from . import shell
 
 # A capture is clean if nothing in it is malformed and every checksum that is there is right.
-# Status 0 is "bad" in tshark 4, which takes the part of a TCP segment that an ICMP error quotes for
-# all of it: there its checksum says nothing.
+# Status 0 is "bad" in tshark 4.
 _VALIDATE = [f"{name}:TRUE" for name in (
     "ip.check_checksum", "tcp.check_checksum", "udp.check_checksum", "ip.defragment",
     "ipv6.defragment")]
 _DIRTY = " || ".join([
-    "_ws.malformed", "_ws.short", "ip.checksum.status == 0",
-    "(tcp.checksum.status == 0 && !icmp && !icmpv6)", "udp.checksum.status == 0",
-    "icmp.checksum.status == 0", "icmpv6.checksum.status == 0",
+    "_ws.malformed", "_ws.short", "ip.checksum.status == 0", "tcp.checksum.status == 0",
+    "udp.checksum.status == 0", "icmp.checksum.status == 0", "icmpv6.checksum.status == 0",
     "ip.bogus_ip_length"])
 
 

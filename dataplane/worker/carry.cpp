@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Look up and act: what every packet of a connection goes through.
+#include "dataplane/worker/batch.hpp"
+#include "dataplane/worker/stages.hpp"
+
+namespace sluice::worker {
+
+namespace {
+
+using policy::Adjacency;
+using policy::Source;
+using session::FlowIndex;
+
+// What may be unusual about a hit; examine() has the answers, in this order.
+bool wrong_source(const std::uint8_t* frame, const wire::Headers& headers, const Source& source) {
+    if (!headers.has(wire::kTunnelled)) return false;
+    std::uint64_t mac = 0;
+    std::memcpy(&mac, source.mac.bytes.data(), 6);
+    const std::uint8_t* ip = frame + headers.outer_ip;
+    bool vtep = false;
+    if (!headers.has(wire::kOuterV6)) [[likely]] {
+        // An IPv4 VTEP as it lies in an IpAddress (RFC 4291 section 2.5.5.2).
+        const std::uint64_t low =
+            std::uint64_t{wire::raw32(ip + wire::ipv4::kSource)} << 32 | 0xffff0000U;
+        for (const IpAddress& known : source.vteps)
+            vtep |= (wire::raw64(known.bytes.data()) |
+                     (wire::raw64(known.bytes.data() + 8) ^ low)) == 0;
+    } else {
+        for (const IpAddress& known : source.vteps)
+            vtep |= std::memcmp(known.bytes.data(), ip + wire::ipv6::kSource, 16) == 0;
+    }
+    return (wire::raw64(frame + headers.l2 + 6) & wire::kMacMask) != mac || !vtep;
+}
+
+bool stale(const Worker::State& state, const session::FlowState& flow, const Adjacency& adjacency,
+           const Source& source) {
+    const std::uint32_t generation = flow.generation.load(std::memory_order_relaxed);
+    const auto& changed = state.shared.changed;
+    return (generation < changed[source.zone.value].load(std::memory_order_acquire)) |
+           (generation < changed[adjacency.zone.value].load(std::memory_order_acquire));
+}
+
+// A tenant's packet on the uplink, with its own address.
+template <class Family>
+bool private_leaves(const wire::Headers& headers, std::uint32_t target,
+                    const Adjacency& adjacency) {
+    return std::is_same_v<Family, session::Ipv4> && adjacency.kind == Adjacency::Kind::ethernet &&
+           headers.has(wire::kTunnelled) && (target & session::kTranslated) == 0;
+}
+
+constexpr std::uint8_t kOpensOrCloses = session::kSyn | session::kFin | session::kRst;
+
+void note_progress(const std::uint8_t* frame, const wire::Headers& headers,
+                   session::TcpProgress& progress) {
+    const std::uint8_t* tcp = frame + headers.l4;
+    const auto later = [](std::atomic<std::uint32_t>& mark, std::uint32_t value) {
+        const std::uint32_t before = mark.load(std::memory_order_relaxed);
+        if (before == 0 || static_cast<std::int32_t>(value - before) > 0)
+            mark.store(value, std::memory_order_relaxed);
+    };
+    const std::uint32_t header = headers.l4 - headers.l3 + (std::uint32_t{tcp[12]} >> 4 << 2);
+    const std::uint32_t opens_or_closes =
+        (headers.tcp_flags & session::kSyn) >> 1 | (headers.tcp_flags & session::kFin);
+    later(progress.end, wire::load32(tcp + wire::tcp::kSequence).host() + headers.ip_length -
+                            header + opens_or_closes);
+    if ((headers.tcp_flags & session::kAck) != 0)
+        later(progress.acknowledged, wire::load32(tcp + wire::tcp::kAcknowledgement).host());
+}
+
+// The mbuf begins where its new header does, and ends where the inner packet does (an inner
+// frame may have been padded).
+void trim(rte_mbuf* mbuf, std::uint32_t l3, std::uint32_t header, std::uint32_t ip_length) {
+    const auto start = static_cast<std::int32_t>(l3) - static_cast<std::int32_t>(header);
+    const std::uint32_t length = header + ip_length;
+    const std::uint32_t excess = mbuf->pkt_len - static_cast<std::uint32_t>(start) - length;
+    mbuf->data_off = static_cast<std::uint16_t>(mbuf->data_off + start);
+    mbuf->data_len = static_cast<std::uint16_t>(mbuf->data_len - start);
+    mbuf->pkt_len -= static_cast<std::uint32_t>(start);
+    if (__builtin_expect(excess != 0, 0))
+        rte_pktmbuf_trim(mbuf, static_cast<std::uint16_t>(excess));
+}
+
+}  // namespace
+
+void encapsulate(Worker::State& state, rte_mbuf* mbuf, std::uint32_t l3, const Adjacency& adjacency,
+                 const OuterFacts& facts) {
+    std::uint8_t* ip = bytes_of(mbuf) + l3;
+    switch (adjacency.kind) {
+        [[likely]] case Adjacency::Kind::vxlan_ipv4 : write_vxlan_ipv4(ip, adjacency, facts);
+        break;
+        case Adjacency::Kind::vxlan_ipv6:
+            write_vxlan_ipv6(ip, adjacency, facts);
+            break;
+        default:
+            write_uplink(ip, adjacency);
+            break;
+    }
+    trim(mbuf, l3, header_length(adjacency.kind), facts.ip_length);
+    send(state, adjacency.port, mbuf);
+}
+
+template <class Family>
+void carry(Worker::State& state, PortId port, rte_mbuf* mbuf, const wire::Headers& headers,
+           std::uint64_t hash, FlowIndex index, const Adjacency& known_adjacency,
+           const Source& source) {
+    auto& sessions = table<Family>(state);
+    auto& flow = sessions.flow(index);
+    std::uint8_t* frame = bytes_of(mbuf);
+    const Adjacency* adjacency = &known_adjacency;
+    wire::Headers facts = headers;
+
+    const std::uint32_t target = flow.state.target.load(std::memory_order_relaxed);
+    const bool unusual =
+        wrong_source(frame, headers, source) | stale(state, flow.state, *adjacency, source) |
+        ((headers.ttl <= 1) & !adjacency->bridged) | (headers.ip_length > adjacency->mtu) |
+        ((headers.outer_ecn & 1) != 0) | ((headers.tcp_flags & kOpensOrCloses) != 0) |
+        ((target & (session::kTracked | session::kMetered)) != 0) |
+        (adjacency->kind == Adjacency::Kind::unreachable) |
+        private_leaves<Family>(headers, target, *adjacency);
+    if (__builtin_expect(unusual, 0)) {
+        adjacency = examine<Family>(state, {mbuf, headers, port}, index, source, *adjacency, facts);
+        if (adjacency == nullptr) return;
+    }
+
+    flow.state.last_seen.store(state.tick.value, std::memory_order_relaxed);
+    session::count(flow.state, sessions.connection(session::connection_of(index)),
+                   session::is_reverse(index), headers.ip_length);
+    if (headers.protocol == static_cast<std::uint8_t>(Protocol::tcp))
+        note_progress(frame, headers, flow.tcp);
+
+    std::uint8_t* ip = frame + headers.l3;
+    if constexpr (std::is_same_v<Family, session::Ipv4>) {
+        if (!adjacency->bridged) decrement_ttl_ipv4(ip);
+        if ((target & session::kTranslated) != 0)
+            translate_ipv4(ip, frame + headers.l4, headers.protocol, flow.rewrite);
+    } else {
+        if (!adjacency->bridged) --ip[wire::ipv6::kHopLimit];
+    }
+    const OuterFacts outer{headers.ip_length, static_cast<std::uint16_t>(hash >> 40),
+                           facts.traffic_class};
+    if (__builtin_expect(headers.ip_length > adjacency->mtu, 0))
+        return send_fragments(state, {mbuf, headers, port}, *adjacency, outer);
+    encapsulate(state, mbuf, headers.l3, *adjacency, outer);
+}
+
+template <class Family>
+void run_batch(Worker::State& state, PortId port, Batch<Family>& batch) {
+    auto& sessions = table<Family>(state);
+    const policy::AdjacencyTable& adjacencies = *state.shared.adjacencies;
+    const policy::SourceTable& sources = *state.shared.sources;
+
+    // The bucket is here: a tag leads to a flow.
+    for (unsigned i = 0; i < batch.count; ++i) {
+        batch.flows[i] = sessions.candidate(batch.hashes[i]);
+        if (batch.flows[i] != session::kNoFlow) __builtin_prefetch(&sessions.flow(batch.flows[i]));
+    }
+    // The flow is here: its key decides, and it names its records.
+    for (unsigned i = 0; i < batch.count; ++i) {
+        FlowIndex& flow = batch.flows[i];
+        if (flow == session::kNoFlow || !(sessions.flow(flow).key == batch.keys[i]))
+            flow = sessions.find(batch.keys[i], batch.hashes[i]);
+        if (flow == session::kNoFlow) {
+            state.misses[state.miss_count++] = {batch.mbufs[i], batch.headers[i], port};
+            continue;
+        }
+        const session::FlowState& words = sessions.flow(flow).state;
+        batch.adjacencies[i] = &adjacencies[words.adjacency()];
+        batch.sources[i] = &sources[words.source_index()];
+        __builtin_prefetch(batch.adjacencies[i]);
+        __builtin_prefetch(reinterpret_cast<const char*>(batch.adjacencies[i]) + 64);
+        __builtin_prefetch(batch.sources[i]);
+    }
+    // Everything is here.
+    for (unsigned i = 0; i < batch.count; ++i)
+        if (batch.flows[i] != session::kNoFlow)
+            carry<Family>(state, port, batch.mbufs[i], batch.headers[i], batch.hashes[i],
+                          batch.flows[i], *batch.adjacencies[i], *batch.sources[i]);
+}
+
+template void carry<session::Ipv4>(Worker::State&, PortId, rte_mbuf*, const wire::Headers&,
+                                   std::uint64_t, FlowIndex, const Adjacency&, const Source&);
+template void carry<session::Ipv6>(Worker::State&, PortId, rte_mbuf*, const wire::Headers&,
+                                   std::uint64_t, FlowIndex, const Adjacency&, const Source&);
+template void run_batch<session::Ipv4>(Worker::State&, PortId, Batch<session::Ipv4>&);
+template void run_batch<session::Ipv6>(Worker::State&, PortId, Batch<session::Ipv6>&);
+
+}  // namespace sluice::worker

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hit that is not like the packets before it: every check in its order, with its reason.
+#include "dataplane/wire/checksum.hpp"
+#include "dataplane/worker/batch.hpp"
+#include "dataplane/worker/stages.hpp"
+
+namespace sluice::worker {
+
+namespace {
+
+using policy::Adjacency;
+using session::TcpEvent;
+using session::TcpState;
+
+enum class Outcome : std::uint8_t { carry, dropped, miss };
+
+DropReason source_reason(const Item& item, const policy::Source& source) {
+    const auto frame = contiguous(item.mbuf);
+    return wire::load_mac(frame.data() + item.headers.l2 + wire::ethernet::kSource) != source.mac
+               ? DropReason::spoofed_mac
+               : DropReason::spoofed_vtep;
+}
+
+bool source_ok(const Item& item, const policy::Source& source) {
+    if (!item.headers.has(wire::kTunnelled)) return true;
+    const auto frame = contiguous(item.mbuf);
+    if (wire::load_mac(frame.data() + item.headers.l2 + wire::ethernet::kSource) != source.mac)
+        return false;
+    const IpAddress vtep = wire::vtep_of(frame, item.headers);
+    for (const IpAddress& known : source.vteps)
+        if (known == vtep) return true;
+    return false;
+}
+
+bool is_roce(const wire::Headers& headers) {
+    return headers.protocol == static_cast<std::uint8_t>(Protocol::udp) &&
+           be16::from_raw(static_cast<std::uint16_t>(headers.ports >> 16)) == wire::udp::kRoceV2;
+}
+
+// RFC 6040 section 4.2, figure 4. False: the combination must be dropped.
+bool combine_ecn(const Item& item, wire::Headers& facts) {
+    constexpr std::uint8_t kEct1 = 1, kEct0 = 2, kCe = 3;
+    const std::uint8_t outer = item.headers.outer_ecn;
+    const std::uint8_t inner = facts.traffic_class & 3;
+    if (outer == kCe && inner == 0) return false;
+    const bool marked = outer == kCe && inner != kCe;
+    const bool lowered = outer == kEct1 && inner == kEct0;
+    if (!marked && !lowered) return true;
+    const auto after = static_cast<std::uint8_t>((facts.traffic_class & 0xfc) | outer);
+    std::uint8_t* ip = bytes_of(item.mbuf) + item.headers.l3;
+    if (item.headers.has(wire::kInnerV6)) {
+        ip[1] = static_cast<std::uint8_t>((ip[1] & 0x0f) | (after << 4 & 0xf0));
+    } else {
+        const auto delta = wire::ChecksumDelta{}.replace(be16{facts.traffic_class}, be16{after});
+        ip[wire::ipv4::kTos] = after;
+        wire::store(ip + wire::ipv4::kChecksum,
+                    delta.apply(wire::load16(ip + wire::ipv4::kChecksum)));
+    }
+    facts.traffic_class = after;
+    return true;
+}
+
+template <class Family>
+Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex index,
+                  const Drop& invalid) {
+    auto& sessions = table<Family>(state);
+    const session::ConnectionIndex number = session::connection_of(index);
+    auto& connection = sessions.connection(number);
+    const bool reverse = session::is_reverse(index);
+    const TcpState before = connection.tcp_state();
+    const TcpEvent event = session::classify_tcp(item.headers.tcp_flags);
+    const session::TcpStep step = session::tcp_step(before, reverse, event);
+    if (step.verdict == session::TcpVerdict::refuse) {
+        drop(state, item, invalid);
+        return Outcome::dropped;
+    }
+    if (step.verdict == session::TcpVerdict::reopen) {
+        end_connection<Family>(state, number, EndReason::reopened, DropReason::none);
+        return Outcome::miss;
+    }
+    if (step.next == before) return Outcome::carry;
+    if (event == TcpEvent::rst || event == TcpEvent::fin) {
+        const std::uint32_t sequence =
+            wire::load32(bytes_of(item.mbuf) + item.headers.l4 + wire::tcp::kSequence).host();
+        const auto& own = sessions.flow(index).tcp;
+        const auto& peer = sessions.flow(session::FlowIndex{index.value ^ 1}).tcp;
+        const std::uint32_t slack = event == TcpEvent::fin ? session::kFinSlack : 0;
+        if (!session::in_window(sequence, own, peer, slack)) return Outcome::carry;
+    }
+    if (connection.move(before, step.next) && step.next == TcpState::established)
+        for (const auto flow : {session::forward_of(number), session::reverse_of(number)})
+            sessions.flow(flow).state.target.fetch_and(
+                ~static_cast<std::uint32_t>(session::kTracked), std::memory_order_relaxed);
+    return Outcome::carry;
+}
+
+template <class Family>
+bool within_meters(Worker::State& state, const Item& item, session::FlowIndex index) {
+    const auto& connection = table<Family>(state).connection(session::connection_of(index));
+    for (const auto& meter : connection.meters[session::is_reverse(index)])
+        if (!state.shared.meters->admit(state.options.index,
+                                        session::MeterIndex{meter.load(std::memory_order_relaxed)},
+                                        item.headers.ip_length, state.now))
+            return false;
+    return true;
+}
+
+}  // namespace
+
+template <class Family>
+const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIndex index,
+                         const policy::Source& known_source, const Adjacency& known_adjacency,
+                         wire::Headers& facts) {
+    auto& sessions = table<Family>(state);
+    auto& flow = sessions.flow(index);
+    const session::ConnectionIndex number = session::connection_of(index);
+    const policy::ZoneSlot zone{sessions.connection(number).zone_slot};
+    const policy::Source* source = &known_source;
+    const Adjacency* adjacency = &known_adjacency;
+    const auto dropped = [&](DropReason reason) -> const Adjacency* {
+        drop(state, item, {reason, zone, nullptr});
+        return nullptr;
+    };
+    const auto missed = [&]() -> const Adjacency* {
+        state.misses[state.miss_count++] = item;
+        return nullptr;
+    };
+
+    // Policy first: the source that a stale flow names may have gone since, and its address may
+    // be somebody else's now. The judgement does not depend on this packet.
+    const std::uint32_t generation = flow.state.generation.load(std::memory_order_relaxed);
+    const auto& changed = state.shared.changed;
+    if (generation < changed[source->zone.value].load(std::memory_order_acquire) ||
+        generation < changed[adjacency->zone.value].load(std::memory_order_acquire)) {
+        const bool known = source_ok(item, *source);
+        switch (rewalk<Family>(state, number)) {
+            case Judgement::allowed:
+                break;
+            case Judgement::ended:
+                if (known) return dropped(DropReason::policy_changed);
+                return missed();
+            case Judgement::restarts:
+                return missed();
+        }
+        adjacency = &(*state.shared.adjacencies)[flow.state.adjacency()];
+        source = &(*state.shared.sources)[flow.state.source_index()];
+    }
+    if (!source_ok(item, *source)) return dropped(source_reason(item, *source));
+
+    if (adjacency->kind == Adjacency::Kind::unreachable)
+        return dropped(DropReason::host_unreachable);
+    // No leak, whatever the policy said: what tenants send leaves only with a public source.
+    if (adjacency->kind == Adjacency::Kind::ethernet && item.headers.has(wire::kTunnelled) &&
+        std::is_same_v<Family, session::Ipv4> &&
+        (flow.state.target.load(std::memory_order_relaxed) & session::kTranslated) == 0)
+        return dropped(DropReason::private_on_uplink);
+    if (item.headers.ttl <= 1 && !adjacency->bridged) {
+        answer_error(state, item, policy::Answer::time_exceeded, {}, 0,
+                     {DropReason::ttl_expired, zone, nullptr});
+        return nullptr;
+    }
+    if (item.headers.ip_length > adjacency->mtu) {
+        if (is_roce(item.headers)) return dropped(DropReason::roce_too_big);
+        if (item.headers.has(wire::kInnerV6) || item.headers.has(wire::kDontFragment)) {
+            answer_error(state, item, policy::Answer::packet_too_big, {}, adjacency->mtu,
+                         {DropReason::too_big, zone, nullptr});
+            return nullptr;
+        }
+    }
+    if (!combine_ecn(item, facts)) return dropped(DropReason::ecn_invalid);
+    if (item.headers.protocol == static_cast<std::uint8_t>(Protocol::tcp)) {
+        switch (track_tcp<Family>(state, item, index, {DropReason::tcp_invalid, zone, nullptr})) {
+            case Outcome::carry:
+                break;
+            case Outcome::dropped:
+                return nullptr;
+            case Outcome::miss:
+                return missed();
+        }
+    }
+    if ((flow.state.target.load(std::memory_order_relaxed) & session::kMetered) != 0 &&
+        !within_meters<Family>(state, item, index))
+        return dropped(DropReason::metered);
+    return adjacency;
+}
+
+template const Adjacency* examine<session::Ipv4>(Worker::State&, const Item&, session::FlowIndex,
+                                                 const policy::Source&, const Adjacency&,
+                                                 wire::Headers&);
+template const Adjacency* examine<session::Ipv6>(Worker::State&, const Item&, session::FlowIndex,
+                                                 const policy::Source&, const Adjacency&,
+                                                 wire::Headers&);
+
+}  // namespace sluice::worker

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// An inner IPv4 packet that exceeds the destination's MTU and may be fragmented, is: on this
+// side of the tunnel, so that the outer packet never has to be (RFC 7348 section 4.3).
+#include "dataplane/wire/fragment.hpp"
+
+#include "dataplane/worker/stages.hpp"
+
+namespace sluice::worker {
+
+void send_fragments(Worker::State& state, const Item& item, const policy::Adjacency& adjacency,
+                    const OuterFacts& outer) {
+    const policy::ZoneSlot zone = adjacency.zone;
+    const std::uint32_t l3 = item.headers.l3;
+    const auto plan = wire::FragmentPlan::make(contiguous(item.mbuf).subspan(l3), adjacency.mtu);
+    if (!plan) return drop(state, item, {DropReason::too_big, zone, nullptr});
+    for (std::size_t i = 0; i < plan->count(); ++i) {
+        const wire::Fragment piece = (*plan)[i];
+        rte_mbuf* mbuf = rte_pktmbuf_alloc(state.options.ports.pool);
+        const std::size_t length = std::size_t{piece.header_length} + piece.payload_length;
+        constexpr std::size_t kFront = wire::ethernet::kSize;
+        if (mbuf == nullptr || rte_pktmbuf_tailroom(mbuf) < kFront + length) {
+            rte_pktmbuf_free(mbuf);
+            return drop(state, item, {DropReason::no_buffer, zone, nullptr});
+        }
+        // The inner Ethernet header goes with each: a bridged fragment keeps its source MAC.
+        std::uint8_t* data = bytes_of(mbuf);
+        std::memcpy(data, bytes_of(item.mbuf) + l3 - kFront, kFront);
+        plan->write_header(i, {data + kFront, std::size_t{piece.header_length}});
+        std::uint8_t* payload = data + kFront + piece.header_length;
+        const void* from =
+            rte_pktmbuf_read(item.mbuf, l3 + piece.payload_offset, piece.payload_length, payload);
+        if (from == nullptr) {
+            rte_pktmbuf_free(mbuf);
+            return drop(state, item, {DropReason::inner_truncated, zone, nullptr});
+        }
+        if (from != payload) std::memcpy(payload, from, piece.payload_length);
+        rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(kFront + length));
+        OuterFacts facts = outer;
+        facts.ip_length = static_cast<std::uint32_t>(length);
+        encapsulate(state, mbuf, kFront, adjacency, facts);
+    }
+    rte_pktmbuf_free(item.mbuf);
+}
+
+}  // namespace sluice::worker

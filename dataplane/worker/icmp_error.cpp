@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// ICMP errors: matched to the connection whose packet they quote, translated as its replies
+// are, quote included (RFC 5508 sections 4.2 and 4.3).
+#include "dataplane/wire/quote.hpp"
+#include "dataplane/worker/batch.hpp"
+#include "dataplane/worker/stages.hpp"
+
+namespace sluice::worker {
+
+namespace {
+
+using policy::Adjacency;
+
+// `index`: the flow that runs against the quoted packet, as the error does.
+template <class Family>
+void carry_along(Worker::State& state, const Item& item, const wire::Quote& quote,
+                 session::FlowIndex index) {
+    auto& sessions = table<Family>(state);
+    const session::ConnectionIndex number = session::connection_of(index);
+    auto& flow = sessions.flow(index);
+    const policy::ZoneSlot zone{sessions.connection(number).zone_slot};
+    const auto& changed = state.shared.changed;
+    const auto generation = flow.state.generation.load(std::memory_order_relaxed);
+    const auto is_stale = [&](policy::ZoneSlot of) {
+        return generation < changed[of.value].load(std::memory_order_acquire);
+    };
+    if (is_stale((*state.shared.sources)[flow.state.source_index()].zone) ||
+        is_stale((*state.shared.adjacencies)[flow.state.adjacency()].zone))
+        if (rewalk<Family>(state, number) != Judgement::allowed)
+            return drop(state, item, {DropReason::policy_changed, zone, nullptr});
+
+    const policy::Source& source = (*state.shared.sources)[flow.state.source_index()];
+    const Adjacency& adjacency = (*state.shared.adjacencies)[flow.state.adjacency()];
+    const auto frame = contiguous(item.mbuf);
+    const Tuple key = flow.key.tuple();
+    if (item.headers.has(wire::kTunnelled)) {
+        // Inside a VPC only the end of the connection itself may complain.
+        if (wire::load_mac(frame.data() + item.headers.l2 + wire::ethernet::kSource) != source.mac)
+            return drop(state, item, {DropReason::spoofed_mac, zone, nullptr});
+        const IpAddress vtep = wire::vtep_of(frame, item.headers);
+        if (std::find(source.vteps.begin(), source.vteps.end(), vtep) == source.vteps.end())
+            return drop(state, item, {DropReason::spoofed_vtep, zone, nullptr});
+        if (quote.source != key.source)
+            return drop(state, item, {DropReason::spoofed_ip, zone, nullptr});
+    }
+    if (quote.destination != key.destination)
+        return drop(state, item, {DropReason::icmp_error_unmatched, zone, nullptr});
+    if (adjacency.kind == Adjacency::Kind::unreachable)
+        return drop(state, item, {DropReason::host_unreachable, zone, nullptr});
+    if (item.headers.ip_length > adjacency.mtu)
+        return drop(state, item, {DropReason::too_big, zone, nullptr});
+    if (item.headers.ttl <= 1 && !adjacency.bridged)
+        return drop(state, item, {DropReason::ttl_expired, zone, nullptr});
+
+    // What this direction's packets become: the key of the other one, turned round.
+    const auto after = reversed(sessions.flow(session::FlowIndex{index.value ^ 1}).key.tuple());
+    const auto quoted = after ? reversed(*after) : std::nullopt;
+    if (!quoted) return drop(state, item, {DropReason::icmp_error_unmatched, zone, nullptr});
+    std::uint8_t* ip = bytes_of(item.mbuf) + item.headers.l3;
+    if (*after != key) {
+        // A router's own address stays; the end's is translated with the rest.
+        const IpAddress from = quote.source == key.source ? after->source : quote.source;
+        if (!wire::translate_quote({ip, std::size_t{item.mbuf->data_len} - item.headers.l3}, quote,
+                                   {from, after->destination, *quoted}))
+            return drop(state, item, {DropReason::nat_unsupported, zone, nullptr});
+    } else if (adjacency.kind == Adjacency::Kind::ethernet && item.headers.has(wire::kTunnelled) &&
+               key.source.is_v4()) {
+        return drop(state, item, {DropReason::private_on_uplink, zone, nullptr});
+    }
+    if (!adjacency.bridged) {
+        if constexpr (std::is_same_v<Family, session::Ipv4>)
+            decrement_ttl_ipv4(ip);
+        else
+            --ip[wire::ipv6::kHopLimit];
+    }
+    encapsulate(state, item.mbuf, item.headers.l3, adjacency,
+                {item.headers.ip_length, static_cast<std::uint16_t>(sessions.hash(flow.key) >> 40),
+                 item.headers.traffic_class});
+}
+
+template <class Family>
+void match(Worker::State& state, const Item& item, const wire::Quote& quote, const Tuple& against) {
+    auto& sessions = table<Family>(state);
+    const auto key = Family::Key::of(Vni{item.headers.zone}, against);
+    const session::FlowIndex flow = sessions.find(key, sessions.hash(key));
+    if (flow == session::kNoFlow)
+        return drop(state, item,
+                    {DropReason::icmp_error_unmatched, claimed_zone(state, item.headers), nullptr});
+    carry_along<Family>(state, item, quote, flow);
+}
+
+}  // namespace
+
+void carry_icmp_error(Worker::State& state, const Item& item) {
+    const auto frame = contiguous(item.mbuf);
+    const auto packet = frame.subspan(item.headers.l3);
+    const auto quote = wire::parse_quote(
+        packet.first(std::min<std::size_t>(packet.size(), item.headers.ip_length)));
+    const auto against = quote ? reversed(quote->tuple) : std::nullopt;
+    if (!against || against->source.is_v4() == item.headers.has(wire::kInnerV6))
+        return drop(state, item,
+                    {DropReason::icmp_error_unmatched, claimed_zone(state, item.headers), nullptr});
+    if (item.headers.has(wire::kInnerV6))
+        match<session::Ipv6>(state, item, *quote, *against);
+    else
+        match<session::Ipv4>(state, item, *quote, *against);
+}
+
+}  // namespace sluice::worker

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// First packets: found after all, or walked, committed and carried.
+#include "dataplane/worker/batch.hpp"
+#include "dataplane/worker/stages.hpp"
+
+namespace sluice::worker {
+
+namespace {
+
+using policy::Plan;
+using policy::Verdict;
+using session::TcpEvent;
+using session::TcpState;
+
+// Walks left for each VPC in a burst: the budget in equal shares, so that one tenant's
+// flood of new connections leaves the others theirs.
+class Shares {
+  public:
+    Shares(const Worker::State& state, unsigned budget) {
+        unsigned zones = 0;
+        for (unsigned i = 0; i < state.miss_count; ++i)
+            zones += used_[slot(state.misses[i])]++ == 0 ? 1U : 0U;
+        used_.fill(0);
+        share_ = std::max(1U, budget / std::max(1U, zones));
+    }
+    bool take(const Item& item) { return used_[slot(item)]++ < share_; }
+
+  private:
+    static constexpr unsigned kSlots = 64;
+    static unsigned slot(const Item& item) { return item.headers.zone * 0x9e3779b1U >> 26; }
+    std::array<std::uint16_t, kSlots> used_{};
+    unsigned share_ = 1;
+};
+
+// The first state of a connection that this packet may open; none: it may not.
+struct Opening {
+    bool opens = false;
+    bool picks_up = false;  // in its middle
+    TcpState state = TcpState::none;
+};
+Opening opening(const Worker::State& state, const wire::Headers& headers) {
+    if (headers.protocol != static_cast<std::uint8_t>(Protocol::tcp)) return {true, false, {}};
+    const TcpEvent event = session::classify_tcp(headers.tcp_flags);
+    if (event == TcpEvent::syn) return {true, false, TcpState::syn_sent};
+    const bool midway = event == TcpEvent::data || event == TcpEvent::fin;
+    if (midway && state.shared.mid_stream.load(std::memory_order_relaxed))
+        return {true, true, TcpState::established};
+    return {};
+}
+
+bool is_reply_only(const wire::Headers& headers) {
+    if (headers.protocol == static_cast<std::uint8_t>(Protocol::icmp))
+        return headers.icmp_type == wire::icmp::kEchoReply || headers.icmp_type == 14;
+    return headers.protocol == static_cast<std::uint8_t>(Protocol::icmpv6) &&
+           headers.icmp_type == wire::icmpv6::kEchoReply;
+}
+
+bool judged_by_groups(DropReason reason) {
+    return reason == DropReason::egress_no_rule || reason == DropReason::egress_denied ||
+           reason == DropReason::ingress_no_rule || reason == DropReason::ingress_denied;
+}
+
+// A connection picked up in its middle, by a packet of its replies: what the other end may
+// open is asked instead. The plan of that connection, if it covers this packet.
+bool walk_as_reply(Worker::State& state, const Packet& packet, const Plan& denied, Plan& plan) {
+    const auto opened = reversed(denied.leaves);
+    if (!opened || denied.leaves.source.is_none()) return false;
+    Packet first;
+    first.vni = denied.destination_vni;
+    first.side = first.vni.value == 0 ? Side::uplink : Side::underlay;
+    first.kind = packet.kind;
+    first.tuple = *opened;
+    first.ttl = packet.ttl;
+    first.tcp_flags = session::kSyn;
+    plan = state.shared.walk(*state.snapshot, first, policy::WalkMode::rewalk);
+    return plan.verdict == Verdict::forward && plan.installs &&
+           plan.destination_vni == packet.vni && reversed(plan.leaves) == packet.tuple;
+}
+
+template <class Family>
+void carry_found(Worker::State& state, const Item& item, std::uint64_t hash,
+                 session::FlowIndex flow) {
+    const session::FlowState& words = table<Family>(state).flow(flow).state;
+    carry<Family>(state, item.port, item.mbuf, item.headers, hash, flow,
+                  (*state.shared.adjacencies)[words.adjacency()],
+                  (*state.shared.sources)[words.source_index()]);
+}
+
+template <class Family>
+void open(Worker::State& state, const Item& item, const Packet& packet, std::uint64_t hash) {
+    Plan plan = state.shared.walk(*state.snapshot, packet, policy::WalkMode::packet);
+    state.counters.walks.add(1);
+    const Opening how = opening(state, item.headers);
+    bool reply = false;
+    if (plan.verdict == Verdict::answer) return answer(state, item, plan);
+    if (plan.verdict == Verdict::drop) {
+        Plan other;
+        if (how.picks_up && judged_by_groups(plan.reason) &&
+            walk_as_reply(state, packet, plan, other)) {
+            plan = other;
+            reply = true;
+        } else if (plan.answer != policy::Answer::none) {
+            return answer_error(state, item, plan.answer, plan.answer_from, plan.mtu,
+                                {plan.reason, plan.zone, &plan});
+        } else {
+            return drop(state, item, {plan.reason, plan.zone, &plan});
+        }
+    }
+    if (!how.opens) return drop(state, item, {DropReason::tcp_not_syn, plan.zone, &plan});
+    if (is_reply_only(item.headers))
+        return drop(state, item, {DropReason::icmp_not_request, plan.zone, &plan});
+
+    const Committed committed = commit<Family>(state, plan, how.state);
+    if (committed.flow == session::kNoFlow)
+        return drop(state, item, {committed.reason, plan.zone, &plan});
+    carry_found<Family>(state, item, hash,
+                        reply ? session::FlowIndex{committed.flow.value ^ 1} : committed.flow);
+    if (committed.unpublished)
+        table<Family>(state).give_back(state.options.index, session::connection_of(committed.flow));
+}
+
+template <class Family>
+void run_miss(Worker::State& state, const Item& item, Shares& shares) {
+    auto& sessions = table<Family>(state);
+    const auto key = key_of<Family>(bytes_of(item.mbuf), item.headers);
+    const std::uint64_t hash = sessions.hash(key);
+    // An earlier packet of this burst may have opened it.
+    const session::FlowIndex found = sessions.find(key, hash);
+    if (found != session::kNoFlow) return carry_found<Family>(state, item, hash, found);
+    if (!shares.take(item))
+        return drop(state, item,
+                    {DropReason::walk_budget, claimed_zone(state, item.headers), nullptr});
+    open<Family>(state, item, wire::to_packet(contiguous(item.mbuf), item.headers, item.port),
+                 hash);
+}
+
+}  // namespace
+
+void run_misses(Worker::State& state, unsigned budget) {
+    Shares shares(state, budget);
+    for (unsigned i = 0; i < state.miss_count; ++i) {
+        Item item = state.misses[i];
+        // The straight line left out what only a first packet can have: all checks now.
+        const auto parse = state.facts(item.port).side == Side::underlay ? wire::parse_underlay
+                                                                         : wire::parse_uplink;
+        item.headers =
+            parse(contiguous(item.mbuf), item.mbuf->pkt_len, state.receivers[item.port.value]);
+        if (item.headers.kind != wire::FrameKind::connection)
+            drop(state, item,
+                 {item.headers.kind == wire::FrameKind::drop ? item.headers.drop
+                                                             : DropReason::inner_bad_header,
+                  claimed_zone(state, item.headers), nullptr});
+        else if (state.snapshot == nullptr)
+            drop(state, item, {DropReason::not_ready, {}, nullptr});
+        else if (item.headers.has(wire::kInnerV6))
+            run_miss<session::Ipv6>(state, item, shares);
+        else
+            run_miss<session::Ipv4>(state, item, shares);
+    }
+    state.miss_count = 0;
+}
+
+}  // namespace sluice::worker

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands beside the straight path: packets that are not like the one before. Each
+// function disposes of the packet it is given.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/worker/rewrite.hpp"
+#include "dataplane/worker/state.hpp"
+
+namespace sluice::worker {
+
+// examine.cpp: a hit with something unusual about it. Returns the adjacency to send it by
+// (another one, if the connection was judged anew), or nullptr when the packet was dropped,
+// answered or filed as a miss. `facts` gets what the packet carries on: its ECN may change.
+template <class Family>
+const policy::Adjacency* examine(Worker::State& state, const Item& item, session::FlowIndex flow,
+                                 const policy::Source& source, const policy::Adjacency& adjacency,
+                                 wire::Headers& facts);
+
+// rewalk.cpp: judges a connection anew.
+enum class Judgement : std::uint8_t {
+    allowed,   // its words are fresh
+    ended,     // the policy says no: the packet goes no further
+    restarts,  // key or translation is no longer permitted: the packet may open another
+};
+template <class Family>
+Judgement rewalk(Worker::State& state, session::ConnectionIndex connection);
+
+// commit.cpp: a plan becomes a connection. The flow of the plan's direction, or why not.
+struct Committed {
+    session::FlowIndex flow = session::kNoFlow;
+    DropReason reason = DropReason::none;
+    bool unpublished = false;  // a plan that installs nothing: give the record back after use
+};
+template <class Family>
+Committed commit(Worker::State& state, const policy::Plan& plan, session::TcpState tcp_state);
+
+// What a plan says of a connection besides its flows: meters and path.
+void refresh_connection(Worker::State& state, session::Connection& connection,
+                        const policy::Plan& plan);
+
+// end.cpp: ends a connection, counts and tells it. False if somebody else did.
+template <class Family>
+bool end_connection(Worker::State& state, session::ConnectionIndex connection, EndReason reason,
+                    DropReason drop_reason);
+void tell(Worker::State& state, const ConnectionEvent& event);
+template <class Family>
+ConnectionEvent describe(Worker::State& state, session::ConnectionIndex connection);
+
+// miss.cpp: the burst's first packets, walked within the turn's budget.
+void run_misses(Worker::State& state, unsigned budget);
+
+// question.cpp: ARP requests and neighbour solicitations of tenants, or for public addresses.
+void answer_question(Worker::State& state, const Item& item);
+// answer.cpp: what a plan says the gateway replies; the packet itself is over.
+void answer(Worker::State& state, const Item& item, const policy::Plan& plan);
+// ... about a packet that is dropped for `why` all the same, within the rate limit.
+void answer_error(Worker::State& state, const Item& item, policy::Answer error,
+                  const IpAddress& from, std::uint16_t mtu, const Drop& why);
+// icmp_error.cpp: an error that quotes a packet of a connection.
+void carry_icmp_error(Worker::State& state, const Item& item);
+// local.cpp: ARP, ND and ping on the gateway's own links.
+void run_local(Worker::State& state, const Item& item);
+
+// fragment.cpp: an IPv4 packet without DF that exceeds the adjacency's MTU, rewritten already.
+void send_fragments(Worker::State& state, const Item& item, const policy::Adjacency& adjacency,
+                    const OuterFacts& outer);
+// carry.cpp: writes the header before the IP packet at `l3` and sends.
+void encapsulate(Worker::State& state, rte_mbuf* mbuf, std::uint32_t l3,
+                 const policy::Adjacency& adjacency, const OuterFacts& facts);
+
+// housekeeping.cpp: ageing, reclamation, the control thread's frames. Bounded work a turn.
+void run_housekeeping(Worker::State& state);
+
+}  // namespace sluice::worker

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// A packet's way through a worker, top to bottom: receive, parse, look up, act, send.
+//
+//   receive    a burst from a queue
+//   parse      into one batch per family; what no connection carries is set aside
+//   look up    batch by batch, memory prefetched a stage ahead   (carry.cpp)
+//   act        source, policy age, TTL, MTU, ECN, TCP, meter; rewrite, encapsulate (carry.cpp)
+//   send       hits first
+//   then       first packets are walked and committed             (miss.cpp)
+//              questions, ICMP errors, the gateway's own packets
+#include <rte_ethdev.h>
+#include <rte_ring.h>
+
+#include "dataplane/worker/batch.hpp"
+#include "dataplane/worker/stages.hpp"
+
+namespace sluice::worker {
+
+namespace {
+
+using wire::FrameKind;
+
+// Headers lie within so many octets of a frame, whatever comes in it.
+constexpr std::uint32_t kHeaderOctets = 512;
+
+// Pulls the headers of a chained buffer into its first segment. False if that has no room.
+bool pull(rte_mbuf* mbuf, std::uint32_t wanted) {
+    while (mbuf->data_len < wanted && mbuf->next != nullptr) {
+        rte_mbuf* next = mbuf->next;
+        const std::uint32_t take = std::min<std::uint32_t>(wanted - mbuf->data_len, next->data_len);
+        if (take > rte_pktmbuf_tailroom(mbuf)) return false;
+        std::memcpy(rte_pktmbuf_mtod_offset(mbuf, char*, mbuf->data_len), bytes_of(next), take);
+        mbuf->data_len = static_cast<std::uint16_t>(mbuf->data_len + take);
+        next->data_off = static_cast<std::uint16_t>(next->data_off + take);
+        next->data_len = static_cast<std::uint16_t>(next->data_len - take);
+        if (next->data_len == 0) {
+            mbuf->next = next->next;
+            --mbuf->nb_segs;
+            next->next = nullptr;
+            next->nb_segs = 1;
+            rte_pktmbuf_free_seg(next);
+        }
+    }
+    return true;
+}
+
+// RFC 7348 section 4.1.2 lets a receiver verify the outer UDP checksum that it need not; a
+// VTEP that sends one over IPv6 (RFC 8200 section 8.1) wants it verified.
+bool outer_checksum_ok(rte_mbuf* mbuf, const wire::Headers& headers) {
+    if (mbuf->nb_segs == 1) return wire::outer_udp_checksum_ok(contiguous(mbuf), headers);
+    std::array<std::uint8_t, 65536 + 64> whole;
+    if (mbuf->pkt_len > whole.size()) return false;
+    const void* at = rte_pktmbuf_read(mbuf, 0, mbuf->pkt_len, whole.data());
+    return wire::outer_udp_checksum_ok({static_cast<const std::uint8_t*>(at), mbuf->pkt_len},
+                                       headers);
+}
+
+wire::Headers parse_general(Worker::State& state, const port::ReceiveQueue& queue, rte_mbuf* mbuf) {
+    const wire::Receiver& receiver = state.receivers[queue.port.value];
+    const auto parse = queue.side == Side::underlay ? wire::parse_underlay : wire::parse_uplink;
+    wire::Headers headers = parse(contiguous(mbuf), mbuf->pkt_len, receiver);
+    if (headers.kind == FrameKind::incomplete) {
+        if (pull(mbuf, std::min(kHeaderOctets, mbuf->pkt_len)))
+            headers = parse(contiguous(mbuf), mbuf->pkt_len, receiver);
+        // Headers longer than that are nobody's.
+        if (headers.kind == FrameKind::incomplete)
+            wire::refuse(headers, DropReason::inner_bad_header);
+    }
+    if (headers.kind != FrameKind::drop && headers.has(wire::kCheckOuterUdp) &&
+        !outer_checksum_ok(mbuf, headers))
+        wire::refuse(headers, DropReason::outer_bad_checksum);
+    return headers;
+}
+
+template <class Family>
+void enter(Worker::State& state, Batch<Family>& batch, rte_mbuf* mbuf,
+           const wire::Headers& headers) {
+    auto& sessions = table<Family>(state);
+    const unsigned i = batch.count++;
+    batch.mbufs[i] = mbuf;
+    batch.headers[i] = headers;
+    batch.keys[i] = key_of<Family>(bytes_of(mbuf), headers);
+    batch.hashes[i] = sessions.hash(batch.keys[i]);
+    sessions.prefetch(batch.hashes[i]);
+}
+
+void run_others(Worker::State& state) {
+    for (unsigned i = 0; i < state.other_count; ++i) {
+        const Item& item = state.others[i];
+        switch (item.headers.kind) {
+            case FrameKind::icmp_error:
+                carry_icmp_error(state, item);
+                break;
+            case FrameKind::arp_request:
+            case FrameKind::solicitation:
+                answer_question(state, item);
+                break;
+            default:
+                run_local(state, item);
+                break;
+        }
+    }
+    state.other_count = 0;
+}
+
+unsigned run_queue(Worker::State& state, const port::ReceiveQueue& queue) {
+    std::array<rte_mbuf*, kBurst> received;
+    const unsigned count = rte_eth_rx_burst(queue.device, queue.queue, received.data(), kBurst);
+    if (count == 0) return 0;
+    state.snapshot = state.shared.root->load(std::memory_order_acquire);
+    for (unsigned i = 0; i < count; ++i) {
+        __builtin_prefetch(bytes_of(received[i]));
+        __builtin_prefetch(bytes_of(received[i]) + 64);
+    }
+
+    Batch<session::Ipv4> ipv4;
+    Batch<session::Ipv6> ipv6;
+    const wire::FastReceiver& fast = state.fast_receivers[queue.port.value];
+    std::uint64_t octets = 0;
+    for (unsigned i = 0; i < count; ++i) {
+        rte_mbuf* mbuf = received[i];
+        octets += mbuf->pkt_len;
+        wire::Headers headers;
+        if (wire::parse_fast(bytes_of(mbuf), mbuf->data_len, mbuf->pkt_len, fast, headers))
+            [[likely]] {
+            enter(state, ipv4, mbuf, headers);
+            continue;
+        }
+        headers = parse_general(state, queue, mbuf);
+        if (headers.kind == FrameKind::drop)
+            drop(state, {mbuf, headers, queue.port},
+                 {headers.drop, claimed_zone(state, headers), nullptr});
+        else if (headers.kind != FrameKind::connection)
+            state.others[state.other_count++] = {mbuf, headers, queue.port};
+        else if (headers.has(wire::kFragment))
+            // Not followed yet: without its ports no connection covers it.
+            drop(state, {mbuf, headers, queue.port},
+                 {DropReason::inner_fragment, claimed_zone(state, headers), nullptr});
+        else if (headers.has(wire::kInnerV6))
+            enter(state, ipv6, mbuf, headers);
+        else
+            enter(state, ipv4, mbuf, headers);
+    }
+    PortCounters& counters = state.counters.port[queue.port.value];
+    counters.received.add(count);
+    counters.received_octets.add(octets);
+
+    if (ipv4.count != 0) run_batch(state, queue.port, ipv4);
+    if (ipv6.count != 0) run_batch(state, queue.port, ipv6);
+    flush_all(state);
+    if (state.miss_count != 0)
+        run_misses(state, count == kBurst ? state.options.walk_budget : kBurst);
+    if (state.other_count != 0) run_others(state);
+    return count;
+}
+
+}  // namespace
+
+unsigned Worker::turn() {
+    State& state = *state_;
+    const std::uint64_t start = rte_rdtsc();
+    state.now = state.clock.nanoseconds(start);
+    state.tick = session::Tick::from_nanoseconds(state.now);
+    unsigned count = 0;
+    for (const port::ReceiveQueue& queue : state.options.ports.receive)
+        count += run_queue(state, queue);
+    run_housekeeping(state);
+    flush_all(state);
+    state.shared.qsbr->quiescent(state.options.index);
+
+    const std::uint64_t cycles = rte_rdtsc() - start;
+    state.counters.turns.add(1);
+    if (count == 0) {
+        state.counters.idle_turns.add(1);
+        state.counters.idle_cycles.add(cycles);
+    } else {
+        state.counters.busy_cycles.add(cycles);
+    }
+    return count;
+}
+
+}  // namespace sluice::worker
