@@ -66,8 +66,9 @@ bool meaningful(Field field, const U128& value) {
             return value.low <= 1;
         case Field::next_hop:
             return value.low >= 1 && value.low <= 4;
+        // All ports is the field's absence, so that each entry has one spelling.
         case Field::destination_ports:
-            return (value.low & 0xffff) <= value.low >> 16;
+            return (value.low & 0xffff) <= value.low >> 16 && value.low != 0xffff0000;
         case Field::mtu:
             return (value.low & 0xffff) >= 576 && value.low >> 16 <= 128;
         case Field::source_mac:

@@ -112,6 +112,14 @@ TEST_CASE("a value that means nothing is refused") {
                         .build()) == Violation::match_value);
 }
 
+TEST_CASE("a range of all ports is refused: it is the field's absence") {
+    CHECK(violation(valid()
+                        .family(Family::ipv4)
+                        .match(Field::ip_protocol, 6)
+                        .match(Field::destination_ports, 0xffff0000)
+                        .build()) == Violation::match_value);
+}
+
 TEST_CASE("an address needs the ether type of its family") {
     auto entry = valid().match(Field::destination_ip, v4(0x0a000001)).build();
     entry.key.match[0].value = U128::of(kEtherTypeIpv6);

@@ -67,33 +67,27 @@ void Commit::remove_sender(EndpointId endpoint, const MacAddress& mac) {
     delta_.senders.push_back({record, std::nullopt});
 }
 
-Result<void> Commit::put_subnet(const SubnetRecord& subnet) {
-    if (next_.subnets.find(subnet.key) != nullptr)
-        return Error{Error::Code::conflict, "the subnet has a gateway address of this family",
-                     "local.subnet"};
-    use({UsedKey::Kind::route_table, subnet.route_table.value}, subnet.vpc, 1);
-    delta_.subnets.push_back({std::nullopt, subnet});
-    next_.subnets.put(subnet);
-    concerns(subnet.vpc);
-    return {};
+void Commit::change_subnet(const SubnetKey& key, const std::optional<SubnetRecord>& after) {
+    Change<SubnetRecord> change;
+    if (const SubnetRecord* there = next_.subnets.find(key)) {
+        change.before = *there;
+        use({UsedKey::Kind::route_table, there->route_table.value}, there->vpc, -1);
+        concerns(there->vpc);
+        next_.subnets.remove(key);
+    }
+    if (after) {
+        use({UsedKey::Kind::route_table, after->route_table.value}, after->vpc, 1);
+        concerns(after->vpc);
+        next_.subnets.put(*after);
+    }
+    change.after = after;
+    delta_.subnets.push_back(std::move(change));
 }
 
-void Commit::remove_subnet(const SubnetKey& key) {
-    const SubnetRecord* there = next_.subnets.find(key);
-    if (there == nullptr) return;
-    const SubnetRecord subnet = *there;
-    use({UsedKey::Kind::route_table, subnet.route_table.value}, subnet.vpc, -1);
-    delta_.subnets.push_back({subnet, std::nullopt});
-    next_.subnets.remove(key);
-    concerns(subnet.vpc);
-}
-
-void Commit::put_public_address(const IpAddress& address) {
-    delta_.public_addresses.push_back({std::nullopt, address});
-}
-
-void Commit::remove_public_address(const IpAddress& address) {
-    delta_.public_addresses.push_back({address, std::nullopt});
+void Commit::change_public_address(const IpAddress& address, bool there) {
+    Change<IpAddress> change;
+    (there ? change.after : change.before) = address;
+    delta_.public_addresses.push_back(change);
 }
 
 // --- meters ------------------------------------------------------------------------------------

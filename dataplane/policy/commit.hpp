@@ -62,11 +62,13 @@ class Commit {
     Result<SourceIndex> add_sender(VpcId vpc, EndpointId endpoint, const MacAddress& mac,
                                    HostId host);
     void remove_sender(EndpointId endpoint, const MacAddress& mac);
-    Result<void> put_subnet(const SubnetRecord& subnet);
-    void remove_subnet(const SubnetKey& key);
+    [[nodiscard]] const SubnetRecord* subnet(const SubnetKey& key) const {
+        return next_.subnets.find(key);
+    }
+    // A subnet's family appears, changes or goes; one call each.
+    void change_subnet(const SubnetKey& key, const std::optional<SubnetRecord>& after);
     // The gateway answers for this address on the uplink, or no longer does.
-    void put_public_address(const IpAddress& address);
-    void remove_public_address(const IpAddress& address);
+    void change_public_address(const IpAddress& address, bool there);
 
     // --- for the store ---
 

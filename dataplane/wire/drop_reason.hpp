@@ -41,6 +41,7 @@ namespace sluice {
     X(inner_wrong_mac, "the inner destination MAC is neither the gateway's nor the endpoint's")  \
     X(inner_arp, "an ARP packet that is malformed, or asks for an address nobody has")           \
     X(inner_nd, "a neighbour-discovery packet that is malformed or asks for an unknown address") \
+    X(nothing_to_answer, "an announcement, or a probe for the sender's own address")             \
     X(inner_vxlan, "VXLAN inside VXLAN")                                                         \
     X(ttl_expired, "the inner TTL or hop limit ran out at the gateway")                          \
     X(too_big, "the packet exceeds the destination's MTU and must not be fragmented")            \
@@ -59,6 +60,7 @@ namespace sluice {
     X(policy_changed, "a policy change ended the connection this packet belongs to")             \
     X(no_route, "the route table has no route to the destination")                               \
     X(route_blackhole, "the route to the destination is a blackhole")                            \
+    X(source_check, "the route's next hop has its source check on: it forwards for nobody")      \
     X(unknown_destination, "no endpoint of the VPC has the destination address")                 \
     X(host_unreachable, "the destination's host has no VTEP, or its next hop does not answer")   \
     X(gateway_protocol, "a gateway address answers only ping")                                   \

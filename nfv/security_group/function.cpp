@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nfv/security_group/function.hpp"
+
+#include <map>
+#include <unordered_map>
+
+#include "dataplane/openflow/entry_hash.hpp"
+#include "nfv/security_group/members.hpp"
+#include "nfv/security_group/rule_set.hpp"
+
+namespace sluice::nfv {
+namespace {
+
+using namespace policy;
+
+struct RuleSetKey {
+    Direction direction{};
+    GroupId group;
+    bool operator==(const RuleSetKey&) const = default;
+    [[nodiscard]] std::uint64_t hash() const {
+        return finish(mix(mix(10, group.value), static_cast<std::uint64_t>(direction)));
+    }
+};
+struct RuleSetRecord {
+    using Traits = KeyedTraits<RuleSetRecord, RuleSetKey>;
+    RuleSetKey key;
+    std::shared_ptr<const RuleSet> rules;
+};
+
+struct State : FunctionState {
+    Members members;
+    PersistentMap<RuleSetRecord> rules;
+};
+
+const State& typed(const FunctionState& state) {
+    return static_cast<const State&>(state);
+}
+
+// What differs between the two judgements.
+struct Side {
+    Direction direction;
+    std::uint8_t table;
+    DropReason no_rule, denied;
+};
+constexpr Side kEgress = {Direction::egress, openflow::kEgressRule, DropReason::egress_no_rule,
+                          DropReason::egress_denied};
+constexpr Side kIngress = {Direction::ingress, openflow::kIngressRule, DropReason::ingress_no_rule,
+                           DropReason::ingress_denied};
+
+// The rules of all the endpoint's groups are merged: the lowest API priority wins, then deny.
+// Without a rule nothing passes. Returns the cookie of the rule that allows it, or 0.
+Cookie judge(const State& state, WalkState& walk, const Side& side, const EndpointRecord& endpoint,
+             const IpAddress& remote_address) {
+    RemoteAddress remote(state.members, side.direction, endpoint.key.vpc, remote_address);
+    Ruling ruling;
+    for (const GroupId group : endpoint.groups())
+        if (const RuleSetRecord* record = state.rules.find({side.direction, group}))
+            ruling = record->rules->judge(walk.tuple, remote_address, remote, ruling);
+    if (!ruling) {
+        walk.deny(side.table, side.no_rule, {});
+        return {};
+    }
+    if (!ruling.allow) {
+        walk.deny(side.table, side.denied, ruling.cookie);
+        return {};
+    }
+    walk.note(side.table, Outcome::allow, ruling.cookie);
+    return ruling.cookie;
+}
+
+void judge_egress(const FunctionState& state, WalkState& walk) {
+    walk.plan.path.egress_rule =
+        judge(typed(state), walk, kEgress, *walk.source, walk.tuple.destination);
+}
+
+// As the destination receives it: after all translation.
+void judge_ingress(const FunctionState& state, WalkState& walk) {
+    walk.plan.path.ingress_rule =
+        judge(typed(state), walk, kIngress, *walk.destination, walk.tuple.source);
+}
+
+bool is_rule_table(std::uint8_t table) {
+    return table == openflow::kEgressRule || table == openflow::kIngressRule;
+}
+
+class SecurityGroup final : public NetworkFunction {
+  public:
+    [[nodiscard]] std::string_view name() const override { return "security_group"; }
+    [[nodiscard]] std::span<const openflow::TableSchema* const> tables() const override {
+        static constexpr const openflow::TableSchema* kTables[] = {
+            &kEgressGroupSchema, &kEgressRuleSchema, &kIngressGroupSchema, &kIngressRuleSchema};
+        return kTables;
+    }
+    [[nodiscard]] std::span<const Step> steps() const override {
+        static constexpr Step kSteps[] = {{Stage::egress, &judge_egress},
+                                          {Stage::ingress, &judge_ingress}};
+        return kSteps;
+    }
+    [[nodiscard]] std::shared_ptr<const FunctionState> initial() const override {
+        return std::make_shared<State>();
+    }
+    [[nodiscard]] Result<std::shared_ptr<const FunctionState>> apply(
+        const FunctionState& before, std::span<const EntryChange> changes,
+        Commit& commit) const override {
+        auto next = std::make_shared<State>(typed(before));
+        std::vector<EntryChange> rules;
+        for (const EntryChange& change : changes) {
+            const auto& entry = change.after != nullptr ? *change.after : *change.before;
+            if (is_rule_table(entry.key.table)) {
+                rules.push_back(change);
+                continue;
+            }
+            const auto row = GroupAddressRow::decode(entry);
+            if (!row) return row.error();
+            commit.concerns(row->vpc);
+            if (change.after == nullptr)
+                next->members.remove(*row);
+            else
+                next->members.put(*row);
+        }
+        if (const auto done = apply_rules(*next, rules, commit); !done) return done.error();
+        return std::shared_ptr<const FunctionState>(std::move(next));
+    }
+
+  private:
+    struct KeyHash {
+        std::size_t operator()(const openflow::EntryKey& key) const {
+            return static_cast<std::size_t>(openflow::key_hash(key));
+        }
+    };
+    using Rows = std::unordered_map<openflow::EntryKey, RuleRow, KeyHash>;
+
+    // Each group whose rules change is laid out once more, whole.
+    static Result<void> apply_rules(State& state, std::span<const EntryChange> changes,
+                                    Commit& commit) {
+        std::map<std::pair<Direction, GroupId>, Rows> groups;
+        for (const EntryChange& change : changes) {
+            const auto& entry = change.after != nullptr ? *change.after : *change.before;
+            const auto row = RuleRow::decode(entry);
+            if (!row) return row.error();
+            const auto [group, added] = groups.try_emplace({row->direction, row->group});
+            if (added)
+                if (const RuleSetRecord* there = state.rules.find({row->direction, row->group}))
+                    for (const RuleRow& rule : there->rules->rows())
+                        group->second.emplace(rule.encode().key, rule);
+            if (change.after == nullptr)
+                group->second.erase(entry.key);
+            else
+                group->second.insert_or_assign(entry.key, *row);
+            commit.concerns(row->group);
+        }
+        for (const auto& [key, rows] : groups) {
+            const RuleSetKey where{key.first, key.second};
+            if (rows.empty()) {
+                state.rules.remove(where);
+                continue;
+            }
+            std::vector<RuleRow> list;
+            list.reserve(rows.size());
+            for (const auto& [identity, row] : rows) list.push_back(row);
+            state.rules.put({where, std::make_shared<const RuleSet>(std::move(list))});
+        }
+        return {};
+    }
+};
+
+}  // namespace
+
+const NetworkFunction& security_group() {
+    static const SecurityGroup function;
+    return function;
+}
+
+}  // namespace sluice::nfv
