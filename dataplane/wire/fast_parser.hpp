@@ -61,8 +61,8 @@ inline bool parse_fast(const std::uint8_t* p, std::uint32_t contiguous, std::uin
     const std::uint32_t zone = be32::from_raw(raw32(p + 46)).host() >> 8;
     bad |= zone == 0;
     if (tcp) {
-        const std::uint32_t header = std::uint32_t{p[kL4 + 12]} >> 4 << 2;
         if (contiguous < kL4 + tcp::kSize) return false;
+        const std::uint32_t header = std::uint32_t{p[kL4 + 12]} >> 4 << 2;
         bad |= header < tcp::kSize;
         bad |= kL4 + header > l4_end;
     } else {
