@@ -18,7 +18,8 @@ void run(WalkState& walk, Stage stage) {
 void enter_vpc(WalkState& walk) {
     const VniRecord* vni = walk.snapshot.core.vnis.find(walk.packet.vni);
     if (vni == nullptr) return walk.drop(openflow::kVni, DropReason::unknown_vni);
-    walk.note(openflow::kVni, Outcome::match, vni->vpc.cookie);
+    walk.note(openflow::kVni, Outcome::match, vni->vpc.cookie, DropReason::none, {},
+              vni->vpc.vni.value);
     walk.plan.source_vpc = vni->vpc.key.number;
     walk.plan.source_vni = vni->vpc.vni;
     walk.plan.zone = vni->vpc.slot;
@@ -42,7 +43,8 @@ void route(WalkState& walk) {
         table == nullptr ? nullptr : table->routes->find(walk.tuple.destination);
     if (row == nullptr)
         return walk.refuse(openflow::kRoute, DropReason::no_route, Answer::net_unreachable);
-    walk.note(openflow::kRoute, Outcome::match, row->cookie);
+    walk.note(openflow::kRoute, Outcome::match, row->cookie, DropReason::none, {},
+              static_cast<std::uint32_t>(row->next_hop));
     walk.plan.path.route = row->cookie;
     walk.next_hop = row->next_hop;
     switch (row->next_hop) {

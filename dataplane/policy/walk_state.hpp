@@ -69,9 +69,10 @@ struct WalkState {
     }
 
     void note(std::uint8_t table, Outcome outcome, Cookie cookie,
-              DropReason reason = DropReason::none, const IpAddress& address = {}) const {
+              DropReason reason = DropReason::none, const IpAddress& address = {},
+              std::uint32_t number = 0) const {
         if (__builtin_expect(trace != nullptr, 0))
-            trace->add({table, outcome, reason, cookie, address});
+            trace->add({table, outcome, reason, cookie, address, number});
     }
 
   private:
