@@ -4,10 +4,10 @@
 //
 // Purpose: gateways connect; each is compared with the desired state by a digest per table,
 // what differs is read back, and only the difference is sent. From then on every published
-// change is one ordered bundle, its commit and a barrier, sent at once to every gateway;
+// change to a gateway is one ordered bundle, its commit and a barrier, sent at once;
 // several may be under way, they are confirmed in order. A gateway is named by its DESC.
 //
-// Ownership: the io_context, the desired state and the listener outlive it. Threads: the
+// Ownership: the io_context, the desired states and the listener outlive it. Threads: the
 // io_context's only. Cost: publishing follows the size of the change and the number of
 // gateways; a reconnect costs one digest per table, and reading back what differs.
 // Failure: an error or a time-out never loses a change: what a gateway has is then unknown
@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/openflow/backend.hpp"
+#include "controller/compiler/desired_state.hpp"
 #include "dataplane/openflow/codec.hpp"
 #include "dataplane/openflow/connection.hpp"
 
@@ -50,21 +50,9 @@ struct GatewayInfo {
     std::uint64_t entries_removed = 0;
 };
 
-// What every gateway should hold, as of one revision. The implementer calls publish() with
-// each step from one revision to the next; between calls from the event loop the visits
-// see the state of `revision()`.
-class DesiredState {
-  public:
-    virtual ~DesiredState() = default;
-    [[nodiscard]] virtual std::uint64_t revision() const = 0;
-    using EntryVisitor = std::function<void(const openflow::Entry&)>;
-    using MeterVisitor = std::function<void(const openflow::Meter&)>;
-    virtual void visit(std::uint8_t table, const EntryVisitor& visitor) const = 0;
-    virtual void visit_meters(const MeterVisitor& visitor) const = 0;
-    // One for each table the controller programs (also the empty ones), and one for the
-    // meters (entry_hash.hpp). Tables absent here are left alone.
-    [[nodiscard]] virtual std::vector<openflow::TableDigest> digests() const = 0;
-};
+// What a gateway of that name should hold; null: nothing is known of it (yet). Asked when it
+// has connected, after Listener::on_gateway, and again with each publish until it is known.
+using Desired = std::function<const compiler::DesiredState*(const std::string& gateway)>;
 
 class Listener {
   public:
@@ -89,7 +77,7 @@ struct Settings {
 class Southbound {
   public:
     // `log` gets one sentence per event worth a line in a log; may be empty.
-    Southbound(boost::asio::io_context& loop, Settings settings, const DesiredState& desired,
+    Southbound(boost::asio::io_context& loop, Settings settings, Desired desired,
                Listener& listener, std::function<void(const std::string&)> log);
     ~Southbound();
     Southbound(const Southbound&) = delete;
@@ -102,9 +90,10 @@ class Southbound {
     // Connects out to a switch that only listens, as ovs-vswitchd's management socket does.
     void connect(const std::string& address);
 
-    // `changes` lead from the revision before to `revision`, which desired.revision() now
-    // is. An empty change is confirmed in its order, without a message.
-    void publish(std::uint64_t revision, const openflow::Changes& changes);
+    // `changes` lead from the gateway's revision before to `revision`, which its desired
+    // state's is now. An empty change is confirmed in its order, without a message.
+    void publish(const std::string& gateway, std::uint64_t revision,
+                 const openflow::Changes& changes);
 
     [[nodiscard]] std::vector<GatewayInfo> gateways() const;
 

@@ -168,10 +168,13 @@ void append_barrier_request(Bytes& out, Xid xid);
 // The error that answers `request`, of which it quotes the first 64 octets.
 void append_error(Bytes& out, const ErrorCode& code, MessageView request);
 
+// kQueryRefused, whose data is the sentence.
+void append_refusal(Bytes& out, std::string_view sentence, MessageView request);
+
 struct RemoteError {
     ErrorCode code;
     Xid xid;
-    std::string text;  // the standard's name of it, for people
+    std::string text;  // the standard's name of it, or the sentence it carries
 };
 Decoded<RemoteError> decode_error(MessageView message);
 

@@ -9,6 +9,7 @@ namespace {
 constexpr std::uint16_t kErrorType = 1;
 constexpr std::uint16_t kExperimenterError = 0xffff;
 constexpr std::size_t kHeader = 8;
+constexpr std::size_t kLongestSentence = 1024;
 constexpr std::size_t kQuoted = 64;  // octets of the request: OpenFlow 1.3.5 section 7.4.4
 
 void put16(Bytes& out, std::uint16_t value) {
@@ -25,6 +26,26 @@ std::uint32_t get(MessageView message, std::size_t offset, std::size_t octets) {
     return result;
 }
 
+void append_error(Bytes& out, const ErrorCode& code, Xid xid, MessageView data) {
+    const std::size_t start = out.size();
+    out.push_back(kVersion);
+    out.push_back(kErrorType);
+    put16(out, 0);
+    put32(out, xid.value);
+    if (code.experimenter == 0) {
+        put16(out, code.type);
+        put16(out, code.code);
+    } else {
+        put16(out, kExperimenterError);
+        put16(out, code.type);
+        put32(out, code.experimenter);
+    }
+    out.insert(out.end(), data.begin(), data.end());
+    const std::size_t length = out.size() - start;
+    out[start + 2] = static_cast<std::uint8_t>(length >> 8);
+    out[start + 3] = static_cast<std::uint8_t>(length);
+}
+
 }  // namespace
 
 std::string to_string(const ErrorCode& code) {
@@ -39,24 +60,13 @@ std::string to_string(const ErrorCode& code) {
 }
 
 void append_error(Bytes& out, const ErrorCode& code, MessageView request) {
-    const MessageView quote = request.first(std::min(request.size(), kQuoted));
-    const std::size_t start = out.size();
-    out.push_back(kVersion);
-    out.push_back(kErrorType);
-    put16(out, 0);
-    put32(out, header(request).xid.value);
-    if (code.experimenter == 0) {
-        put16(out, code.type);
-        put16(out, code.code);
-    } else {
-        put16(out, kExperimenterError);
-        put16(out, code.type);
-        put32(out, code.experimenter);
-    }
-    out.insert(out.end(), quote.begin(), quote.end());
-    const std::size_t length = out.size() - start;
-    out[start + 2] = static_cast<std::uint8_t>(length >> 8);
-    out[start + 3] = static_cast<std::uint8_t>(length);
+    append_error(out, code, header(request).xid, request.first(std::min(request.size(), kQuoted)));
+}
+
+void append_refusal(Bytes& out, std::string_view sentence, MessageView request) {
+    sentence = sentence.substr(0, kLongestSentence);
+    append_error(out, error::kQueryRefused, header(request).xid,
+                 {reinterpret_cast<const std::uint8_t*>(sentence.data()), sentence.size()});
 }
 
 Decoded<RemoteError> decode_error(MessageView message) {
@@ -69,7 +79,12 @@ Decoded<RemoteError> decode_error(MessageView message) {
         if (message.size() < kHeader + 8) return error::kBadLength;
         result.code = {result.code.code, 0, get(message, kHeader + 4, 4)};
     }
-    result.text = to_string(result.code);
+    if (result.code == error::kQueryRefused) {
+        const MessageView text = message.subspan(kHeader + 8);
+        result.text.assign(text.begin(), text.end());
+    } else {
+        result.text = to_string(result.code);
+    }
     return result;
 }
 

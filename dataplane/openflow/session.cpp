@@ -179,7 +179,9 @@ void Session::reply(const Waiting& waiting) {
             break;
         case Waiting::What::bundle:
             if (waiting.failed) {
+                // First what is wrong, then what it means for the bundle.
                 refuse(*waiting.failed, waiting.request);
+                refuse(error::kBundleFailed, waiting.request);
             } else {
                 BundleControl control = *waiting.bundle;
                 control.type = BundleType::commit_reply;

@@ -163,18 +163,14 @@ void Session::commit_bundle(const BundleControl& control, MessageView message) {
         waiting->done = true;
         return settle();
     }
-    context_->commit(
-        std::move(changes), [weak = weak_from_this(), waiting](const Result<void>& result) {
-            const auto self = weak.lock();
-            if (!self) return;
-            waiting->done = true;
-            if (!result) {
-                self->context_->say("a bundle of " + self->connection_->peer() +
-                                    " was not applied: " + to_wire(result.error()).message);
-                waiting->failed = WireError{error::kBundleFailed, {}};
-            }
-            self->settle();
-        });
+    context_->commit(std::move(changes),
+                     [weak = weak_from_this(), waiting](const Result<void>& result) {
+                         const auto self = weak.lock();
+                         if (!self) return;
+                         waiting->done = true;
+                         if (!result) waiting->failed = to_wire(result.error());
+                         self->settle();
+                     });
 }
 
 void Session::bundle_add(MessageView message) {

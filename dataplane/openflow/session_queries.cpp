@@ -225,7 +225,10 @@ void Session::experimenter(MessageView message) {
     if (request->query == Query::digest)
         return append_digest_reply(connection_->out(), message, context_->backend.digests());
     const auto answer = context_->backend.query(to_string(request->query), request->text);
-    if (!answer) return refuse({error::kQueryRefused, answer.error().message}, message);
+    if (!answer) {
+        ++context_->counters.errors;
+        return append_refusal(connection_->out(), answer.error().message, message);
+    }
     append_experimenter_reply(connection_->out(), message, request->query, *answer);
 }
 

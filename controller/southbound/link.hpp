@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private to the southbound: one connection of a switch, from its HELLO to its end.
+//
+//   naming      DESC asked: whose connection is it?
+//   idle        nothing is known of what it should hold
+//   comparing   its digests asked; one that refuses them is read back entirely
+//   reading     the tables that differ asked; what is published meanwhile is kept
+//   active      what differs is sent, then every change as it comes
+//   failed      it refused something; compared again after a while or at the next change
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "controller/southbound/difference.hpp"
+#include "controller/southbound/outbox.hpp"
+#include "controller/southbound/southbound.hpp"
+#include "dataplane/openflow/controller_codec.hpp"
+
+namespace sluice::southbound {
+
+class Link;
+
+// What a link tells the southbound.
+class LinkOwner {
+  public:
+    virtual ~LinkOwner() = default;
+    // It has said its name; `link` may be closed by this. Returns its record.
+    virtual GatewayInfo* named(Link& link, const std::string& name) = 0;
+    [[nodiscard]] virtual const compiler::DesiredState* desired(const std::string& name) = 0;
+    virtual void changed(const GatewayInfo& gateway) = 0;
+    virtual void confirmed(const GatewayInfo& gateway, std::uint64_t revision) = 0;
+    virtual void refused(const GatewayInfo& gateway, std::uint64_t revision,
+                         const std::string& sentence) = 0;
+    virtual void ended(Link& link, const std::string& reason) = 0;
+    virtual void say(const std::string& sentence) = 0;
+};
+
+class Link final : public openflow::Connection::Handler {
+  public:
+    using Answer = std::function<void(Result<std::string>)>;
+
+    Link(boost::asio::io_context& loop, const Settings& settings, LinkOwner& owner,
+         openflow::Connection::Socket socket);
+    ~Link() override;
+
+    void publish(std::uint64_t revision, const openflow::Changes& changes);
+    void query(openflow::Query query, std::string_view json, Answer done);
+    // No call of the owner comes after this.
+    void close(const std::string& reason);
+    [[nodiscard]] GatewayInfo* gateway() const { return gateway_; }
+
+    void on_open() override;
+    void on_message(openflow::MessageView message) override;
+    void on_drained() override;
+    void on_closed(const std::string& reason) override;
+
+  private:
+    enum class Phase : std::uint8_t { naming, idle, comparing, reading, active, failed };
+    using Clock = std::chrono::steady_clock;
+    struct Question {
+        std::string text;
+        Answer done;
+        Clock::time_point asked;
+    };
+
+    void on_desc(openflow::MessageView message);
+    void on_error(openflow::MessageView message);
+    void on_query_reply(openflow::MessageView message);
+    void on_flows(openflow::MessageView message);
+    void on_meters(openflow::MessageView message);
+    void on_confirmations();
+
+    void compare();
+    void compared(std::string_view text);
+    void read_back(std::set<std::uint8_t> tables);
+    void read_one(openflow::MessageView message);
+    void send_difference();
+    void fail(std::uint64_t revision, const std::string& sentence);
+    void enter(GatewayState state, const std::string& reason);
+    void tick();
+    void drop(const std::string& reason);
+    void watch();
+    void refresh();
+    void end_questions(const std::string& reason);
+
+    const Settings& settings_;
+    LinkOwner& owner_;
+    std::shared_ptr<openflow::Connection> connection_;
+    Outbox outbox_;
+    boost::asio::steady_timer timer_;
+    GatewayInfo* gateway_ = nullptr;
+    std::shared_ptr<const bool> alive_ = std::make_shared<bool>(true);
+    bool closed_ = false;
+    Phase phase_ = Phase::naming;
+    bool plain_ = false;                      // refuses the digest: not one of ours
+    bool settled_ = false;                    // the difference of the last comparison is confirmed
+    Clock::time_point since_ = Clock::now();  // in this phase
+    Clock::time_point refreshed_{};
+    Xid digest_xid_, desc_xid_;
+    std::unordered_map<Xid, std::uint8_t> reads_;  // under way, and of which table
+    Actual actual_;
+    std::size_t foreign_ = 0;
+    std::vector<openflow::Changes> published_;  // while reading
+    std::unordered_map<Xid, Question> questions_;
+};
+
+}  // namespace sluice::southbound

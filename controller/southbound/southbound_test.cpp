@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller's and the gateway's end of OpenFlow in one process, over socketpairs.
+#include "controller/southbound/southbound.hpp"
+
+#include <sys/socket.h>
+
+#include <catch2/catch.hpp>
+
+#include "controller/compiler/gateway_tables.hpp"
+#include "dataplane/openflow/memory_backend.hpp"
+#include "dataplane/openflow/switch.hpp"
+#include "dataplane/openflow/tables.hpp"
+
+using namespace sluice;
+using namespace sluice::openflow;
+using namespace std::chrono_literals;
+using southbound::GatewayState;
+using southbound::Southbound;
+
+namespace {
+
+std::vector<const TableSchema*> core() {
+    const auto tables = core_tables();
+    return {tables.begin(), tables.end()};
+}
+
+Entry vni(std::uint32_t number, std::uint32_t vpc) {
+    return VniRow{Vni{number}, VpcId{vpc}, Cookie{number}}.encode();
+}
+Entry host(std::uint32_t number) {
+    return HostRow{HostId{number}, {IpAddress::v4(be32{0xc0000200 + number})}, Cookie{number}}
+        .encode();
+}
+
+struct Recorder : southbound::Listener {
+    std::vector<std::uint64_t> confirmed;
+    std::vector<std::string> errors;
+    std::vector<GatewayState> states;
+    void on_confirmed(const std::string&, std::uint64_t revision) override {
+        confirmed.push_back(revision);
+    }
+    void on_error(const std::string&, std::uint64_t, const std::string& sentence) override {
+        errors.push_back(sentence);
+    }
+    void on_gateway(const southbound::GatewayInfo& gateway) override {
+        states.push_back(gateway.state);
+    }
+};
+
+southbound::Settings quick() {
+    southbound::Settings settings;
+    settings.answer = 400ms;
+    settings.retry = 100ms;
+    return settings;
+}
+
+struct Pair {
+    boost::asio::io_context loop;
+    MemoryBackend backend{"gw1", core()};
+    compiler::GatewayTables desired;
+    Recorder recorder;
+    std::vector<std::string> log;
+    std::unique_ptr<Switch> gateway = std::make_unique<Switch>(
+        loop, backend, SwitchSettings{}, [this](const std::string& line) { log.push_back(line); });
+    Southbound controller{loop, quick(),
+                          [this](const std::string& name) -> const compiler::DesiredState* {
+                              return known && name == "gw1" ? &desired : nullptr;
+                          },
+                          recorder, [this](const std::string& line) { log.push_back(line); }};
+    bool known = true;
+
+    Pair() { REQUIRE(gateway->start()); }
+    ~Pair() { INFO(log.size()); }
+
+    void connect() {
+        const boost::asio::generic::stream_protocol protocol(AF_UNIX, 0);
+        int ends[2];
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+        gateway->serve(Connection::Socket(loop, protocol, ends[0]));
+        controller.serve(Connection::Socket(loop, protocol, ends[1]));
+    }
+    void disconnect() {
+        gateway = std::make_unique<Switch>(loop, backend, SwitchSettings{}, nullptr);
+        REQUIRE(gateway->start());
+        REQUIRE(run([this] { return info().state == GatewayState::disconnected; }));
+    }
+    bool run(const std::function<bool()>& until, std::chrono::milliseconds limit = 5s) {
+        const auto end = std::chrono::steady_clock::now() + limit;
+        while (!until() && std::chrono::steady_clock::now() < end) {
+            loop.restart();  // it stops whenever it has nothing to do
+            loop.run_one_for(20ms);
+        }
+        return until();
+    }
+    southbound::GatewayInfo info() const {
+        const auto all = controller.gateways();
+        return all.empty() ? southbound::GatewayInfo{} : all.front();
+    }
+    bool run_active() {
+        return run([this] { return info().state == GatewayState::active; });
+    }
+    bool run_confirmed(std::uint64_t revision) {
+        return run([this, revision] {
+            return !recorder.confirmed.empty() && recorder.confirmed.back() >= revision;
+        });
+    }
+    // One step of the desired state, published.
+    void change(std::uint64_t revision, const Changes& changes) {
+        for (const EntryKey& key : changes.remove) desired.remove(key);
+        for (const Entry& entry : changes.put) desired.put(entry);
+        for (const MeterId id : changes.remove_meters) desired.remove(id);
+        for (const Meter& meter : changes.put_meters) desired.put(meter);
+        desired.set_revision(revision);
+        controller.publish("gw1", revision, changes);
+    }
+    bool same() const { return differing_tables().empty(); }
+    std::vector<std::uint8_t> differing_tables() const {
+        std::vector<std::uint8_t> result;
+        const auto actual = backend.digests();
+        for (const TableDigest& digest : desired.digests())
+            for (const TableDigest& other : actual)
+                if (other.table == digest.table && other != digest) result.push_back(digest.table);
+        return result;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a new gateway is given everything in one bundle, and confirms its revision") {
+    Pair pair;
+    for (std::uint32_t i = 1; i <= 3000; ++i) pair.desired.put(host(i));
+    for (std::uint32_t i = 1; i <= 50; ++i) pair.desired.put(vni(i, i));
+    pair.desired.put(Meter{MeterId{7}, 20'000, 2'000});
+    pair.desired.set_revision(12);
+    pair.connect();
+    REQUIRE(pair.run_active());
+    CHECK(pair.same());
+    CHECK(pair.backend.commits == 1);
+    CHECK(pair.recorder.confirmed == std::vector<std::uint64_t>{12});
+    CHECK(pair.info().entries_put == 3050);
+    CHECK(pair.recorder.states == std::vector{GatewayState::synchronising, GatewayState::active});
+}
+
+TEST_CASE("a gateway that reconnects is sent nothing that it has") {
+    Pair pair;
+    for (std::uint32_t i = 1; i <= 500; ++i) pair.desired.put(host(i));
+    pair.connect();
+    REQUIRE(pair.run_active());
+    pair.disconnect();
+    pair.connect();
+    REQUIRE(pair.run_active());
+    CHECK(pair.backend.commits == 1);
+    CHECK(pair.gateway->counters().modifications == 0);
+    CHECK(pair.info().entries_put == 500);
+}
+
+TEST_CASE("a gateway that missed changes is sent the difference only") {
+    Pair pair;
+    for (std::uint32_t i = 1; i <= 500; ++i) pair.desired.put(host(i));
+    pair.desired.put(Meter{MeterId{1}, 10, 10});
+    pair.connect();
+    REQUIRE(pair.run_active());
+    pair.disconnect();
+    Changes missed;
+    missed.put = {host(501), vni(1, 1)};
+    missed.remove = {host(3).key};
+    missed.put_meters = {{MeterId{2}, 20, 20}};
+    missed.remove_meters = {MeterId{1}};
+    pair.change(2, missed);
+    pair.connect();
+    REQUIRE(pair.run_active());
+    CHECK(pair.same());
+    CHECK(pair.gateway->counters().modifications == 5);
+    CHECK(pair.info().confirmed_revision == 2);
+}
+
+TEST_CASE("changes are sent at once and confirmed in order, several under way") {
+    Pair pair;
+    pair.connect();
+    REQUIRE(pair.run_active());
+    pair.backend.hold_commits = true;
+    for (std::uint32_t i = 1; i <= 20; ++i) {
+        Changes changes;
+        if (i % 5 != 0) changes.put = {vni(i, i)};
+        pair.change(i, changes);
+    }
+    REQUIRE(pair.run([&] { return pair.backend.commits == 16; }, 300ms));
+    CHECK(pair.recorder.confirmed == std::vector<std::uint64_t>{0});
+    pair.backend.hold_commits = false;
+    pair.backend.release();
+    REQUIRE(pair.run_confirmed(20));
+    std::vector<std::uint64_t> expected;
+    for (std::uint64_t i = 0; i <= 20; ++i) expected.push_back(i);
+    CHECK(pair.recorder.confirmed == expected);
+    CHECK(pair.same());
+}
+
+TEST_CASE("an empty change to an idle gateway is confirmed without a message") {
+    Pair pair;
+    pair.connect();
+    REQUIRE(pair.run_active());
+    pair.change(5, {});
+    CHECK(pair.recorder.confirmed.back() == 5);
+    CHECK(pair.backend.commits == 0);
+}
+
+TEST_CASE("meters are added, changed and removed with the entries that use them") {
+    Pair pair;
+    pair.connect();
+    REQUIRE(pair.run_active());
+    Changes changes;
+    changes.put_meters = {{MeterId{4}, 1000, 100}};
+    pair.change(1, changes);
+    changes.put_meters = {{MeterId{4}, 2000, 100}, {MeterId{5}, 1, 1}};
+    pair.change(2, changes);
+    Changes last;
+    last.remove_meters = {MeterId{4}};
+    pair.change(3, last);
+    REQUIRE(pair.run_confirmed(3));
+    CHECK(pair.recorder.errors.empty());
+    CHECK(pair.backend.meters() == std::vector<Meter>{{MeterId{5}, 1, 1}});
+}
+
+TEST_CASE("a refusal names the entry, and the next change repairs it") {
+    Pair pair;
+    pair.connect();
+    REQUIRE(pair.run_active());
+    Entry wrong = vni(9, 9);
+    wrong.next = kHost;  // a table that vni does not lead to
+    Changes changes;
+    changes.put = {vni(1, 1), wrong};
+    pair.change(1, changes);
+    REQUIRE(pair.run([&] { return !pair.recorder.errors.empty(); }));
+    CHECK(pair.recorder.errors.front() ==
+          "refused an entry of table 1 with cookie 9: OFPBIC_BAD_TABLE_ID");
+    CHECK(pair.info().state == GatewayState::error);
+    CHECK(pair.backend.count(kVni) == 0);
+    Changes repair;
+    repair.put = {vni(9, 9)};
+    pair.change(2, repair);
+    REQUIRE(pair.run_confirmed(2));
+    CHECK(pair.info().state == GatewayState::active);
+    CHECK(pair.same());
+}
+
+TEST_CASE("a gateway that cannot apply a bundle is tried again after a while") {
+    Pair pair;
+    pair.connect();
+    REQUIRE(pair.run_active());
+    pair.backend.fail_next = 1;
+    Changes changes;
+    changes.put = {vni(1, 1)};
+    pair.change(1, changes);
+    REQUIRE(pair.run_confirmed(1));
+    CHECK(pair.recorder.errors.size() == 1);
+    CHECK(pair.recorder.errors.front().find("OFPFMFC_TABLE_FULL") != std::string::npos);
+    CHECK(pair.same());
+}
+
+TEST_CASE("a commit that is not confirmed in time is unknown, and what is there is compared") {
+    Pair pair;
+    pair.connect();
+    REQUIRE(pair.run_active());
+    pair.backend.hold_commits = true;
+    Changes changes;
+    changes.put = {vni(1, 1)};
+    pair.change(1, changes);
+    REQUIRE(pair.run([&] { return pair.info().state == GatewayState::synchronising; }, 2s));
+    pair.backend.hold_commits = false;
+    pair.backend.release();
+    REQUIRE(pair.run_confirmed(1));
+    CHECK(pair.backend.commits == 1);  // it had been applied: nothing was sent again
+    CHECK(pair.same());
+}
+
+TEST_CASE("a gateway of which nothing is known waits until something is published") {
+    Pair pair;
+    pair.known = false;
+    pair.desired.put(vni(1, 1));
+    pair.connect();
+    REQUIRE(pair.run([&] { return !pair.recorder.states.empty(); }));
+    CHECK_FALSE(pair.run([&] { return !pair.recorder.confirmed.empty(); }, 300ms));
+    pair.known = true;
+    pair.change(3, {});
+    REQUIRE(pair.run_confirmed(3));
+    CHECK(pair.same());
+}
+
+TEST_CASE("what is published while a gateway is compared reaches it") {
+    Pair pair;
+    for (std::uint32_t i = 1; i <= 2000; ++i) pair.desired.put(host(i));
+    pair.connect();
+    std::uint64_t revision = 0;
+    REQUIRE(pair.run([&] {
+        Changes changes;
+        const auto number = static_cast<std::uint32_t>(++revision);
+        changes.put = {vni(number, number), host(number)};
+        if (number > 2) changes.remove = {vni(number - 2, number - 2).key};
+        pair.change(revision, changes);
+        return revision >= 30 && pair.info().state == GatewayState::active;
+    }));
+    REQUIRE(pair.run_confirmed(revision));
+    CHECK(pair.same());
+    CHECK(pair.recorder.errors.empty());
+}
+
+TEST_CASE("a question is answered, refused, or told that nobody is there") {
+    Pair pair;
+    std::optional<Result<std::string>> answer;
+    const auto keep = [&](Result<std::string> result) { answer = std::move(result); };
+    pair.controller.query("gw1", Query::flows, "{}", keep);
+    REQUIRE(pair.run([&] { return answer.has_value(); }));
+    CHECK(answer->error().message == "the gateway is not connected");
+    pair.connect();
+    REQUIRE(pair.run_active());
+    answer.reset();
+    const std::string question(59'980, 'x');  // whose answer takes two segments
+    pair.controller.query("gw1", Query::flows, question, keep);
+    REQUIRE(pair.run([&] { return answer.has_value(); }));
+    CHECK(**answer == R"({"kind":"flows","request":")" + question + R"("})");
+    answer.reset();
+    pair.controller.query("gw1", Query::explain, "", keep);
+    REQUIRE(pair.run([&] { return answer.has_value(); }));
+    CHECK(answer->error().message == "an explanation needs a question");
+}
