@@ -175,6 +175,7 @@ std::vector<ZoneSlot> Commit::zones() const {
     for (const RouteTableId table : route_tables_)
         add_users({UsedKey::Kind::route_table, table.value});
     std::vector<ZoneSlot> slots;
+    if (vpcs.contains(kOutside)) slots.emplace_back();
     for (const VpcId vpc : vpcs)
         for (const Core* core : {&before_.core, const_cast<const Core*>(&next_)})
             if (const VpcRecord* record = core->vpcs.find(vpc)) slots.push_back(record->slot);

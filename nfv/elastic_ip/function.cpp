@@ -189,7 +189,11 @@ class ElasticIp final : public NetworkFunction {
                                  row->private_address,
                                  row->meter,
                                  row->cookie});
-            if (change.before == nullptr) commit.change_public_address(row->public_address, true);
+            if (change.before == nullptr) {
+                commit.change_public_address(row->public_address, true);
+                // Connections to it left on the uplink so far; they end here now.
+                commit.concerns(kOutside);
+            }
         }
         return {};
     }

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plain second implementation of what the gateway decides about the first packet of a connection.
+
+It works on the desired state itself, in the shape of the API, with no tables, no compiler and no
+incremental change: slow, short, and readable beside docs/semantics.md. It shares no source with the
+product.
+"""
+import ipaddress
+from dataclasses import dataclass, field
+
+TCP, UDP, SCTP, ICMP, ICMPV6 = 6, 17, 132, 1, 58
+ROCE_PORT = 4791
+ECHO_REQUEST = {ICMP: 8, ICMPV6: 128}
+
+
+@dataclass(frozen=True)
+class Tuple:
+    source: str
+    destination: str
+    protocol: int
+    source_port: int = 0
+    destination_port: int = 0  # ICMP: type << 8 | code
+
+
+@dataclass(frozen=True)
+class Decision:
+    verdict: str  # drop, forward, answer
+    reason: str = "none"
+    leaves: Tuple | None = None
+    destination_vni: int = 0  # 0: the uplink
+    destination: str | None = None  # the endpoint's id
+    vtep: str | None = None
+    bridged: bool = False
+    inner_destination_mac: str | None = None
+    # Rules of which any may be named as the one that decided; empty: none was asked.
+    egress_rules: frozenset = field(default_factory=frozenset)
+    ingress_rules: frozenset = field(default_factory=frozenset)
+    route: str | None = None  # its destination prefix
+    # (elastic IP, direction) of each meter of this direction, as seen by its endpoint.
+    meters: tuple = ()
+
+
+def drop(reason, **more):
+    return Decision("drop", reason, **more)
+
+
+def network(text):
+    return ipaddress.ip_network(text)
+
+
+def address(text):
+    return ipaddress.ip_address(text)
+
+
+def contains(prefix, one):
+    prefix = network(prefix)
+    return prefix.version == one.version and one in prefix
+
+
+class Policy:
+    """Decides by a World (world.py), which it reads and never changes."""
+
+    def __init__(self, world):
+        self.world = world
+
+    # --- who is who ----------------------------------------------------------------------------
+
+    def of_vpc(self, kind, vpc):
+        return {key: spec for key, spec in self.world[kind].items() if spec["vpc_id"] == vpc}
+
+    def vpc_of(self, endpoint):
+        return self.subnet_of(endpoint)["vpc_id"]
+
+    def subnet_of(self, endpoint):
+        return self.world["subnets"][self.world["endpoints"][endpoint]["subnet_id"]]
+
+    def endpoints_of(self, vpc):
+        return {key: spec for key, spec in self.world["endpoints"].items() if self.vpc_of(key) == vpc}
+
+    def vteps_of(self, endpoint):
+        spec = self.world["endpoints"][endpoint]
+        return self.world["hosts"][spec["host_id"]]["vteps"]
+
+    def endpoint_with(self, vpc, one):
+        """The endpoint that has this address as its own."""
+        for key, spec in self.endpoints_of(vpc).items():
+            if str(one) in (spec.get("ip"), spec.get("ipv6")):
+                return key
+        return None
+
+    def may_send(self, spec, mac, one):
+        if not spec["source_check"] and mac == spec["mac"]:
+            return True
+        if mac == spec["mac"] and str(one) in (spec.get("ip"), spec.get("ipv6")):
+            return True
+        return any(contains(allowed["cidr"], one) and mac == (allowed.get("mac") or spec["mac"])
+                   for allowed in spec["allowed_addresses"])
+
+    # --- groups --------------------------------------------------------------------------------
+
+    def is_member(self, one, group):
+        """Whether the address is that of an endpoint in the group."""
+        vpc = self.world["security-groups"][group]["vpc_id"]
+        return any(group in spec["security_group_ids"] and self.speaks_for(spec, one)
+                   for spec in self.endpoints_of(vpc).values())
+
+    def speaks_for(self, spec, one):
+        """Whether a rule that names a group of this endpoint means the address, too."""
+        return str(one) in (spec.get("ip"), spec.get("ipv6"))
+
+    def remote_matches(self, rule, remote):
+        if rule.get("remote_cidr"):
+            return contains(rule["remote_cidr"], remote)
+        if rule.get("remote_group_id"):
+            return self.is_member(remote, rule["remote_group_id"])
+        if rule.get("remote_prefix_list_id"):
+            cidrs = self.world["prefix-lists"][rule["remote_prefix_list_id"]]["cidrs"]
+            return any(contains(cidr, remote) for cidr in cidrs)
+        return True
+
+    def rule_matches(self, rule, packet, remote):
+        if rule["family"] != f"ipv{remote.version}":
+            return False
+        if rule.get("protocol") is not None and rule["protocol"] != packet.protocol:
+            return False
+        if rule.get("port_min") is not None:
+            if not rule["port_min"] <= packet.destination_port <= rule["port_max"]:
+                return False
+        kind, code = packet.destination_port >> 8, packet.destination_port & 0xFF
+        if rule.get("icmp_type") is not None and rule["icmp_type"] != kind:
+            return False
+        if rule.get("icmp_code") is not None and rule["icmp_code"] != code:
+            return False
+        return self.remote_matches(rule, remote)
+
+    def judge_groups(self, endpoint, direction, packet, remote):
+        """(reason or None, ids of the rules that may be named)"""
+        matching = [rule for group in self.world["endpoints"][endpoint]["security_group_ids"]
+                    for rule in self.world["security-groups"][group]["rules"]
+                    if rule["direction"] == direction and self.rule_matches(rule, packet, remote)]
+        if not matching:
+            return f"{direction}_no_rule", frozenset()
+        # The lowest number first; deny before allow.
+        first = min((rule["priority"], rule["action"] == "allow") for rule in matching)
+        decisive = [rule for rule in matching if (rule["priority"], rule["action"] == "allow") == first]
+        ids = frozenset(rule["id"] for rule in decisive)
+        return (None if first[1] else f"{direction}_denied"), ids
+
+    # --- routes --------------------------------------------------------------------------------
+
+    def route(self, endpoint, destination):
+        """(next hop, prefix) by the longest prefix; the VPC's own blocks come before any route."""
+        subnet = self.subnet_of(endpoint)
+        for cidr in self.world["vpcs"][subnet["vpc_id"]]["cidrs"]:
+            if contains(cidr, destination):
+                return "local", cidr
+        routes = self.world["route-tables"][subnet["route_table_id"]]["routes"]
+        fitting = [r for r in routes if contains(r["destination"], destination)]
+        if not fitting:
+            return None, None
+        best = max(fitting, key=lambda r: network(r["destination"]).prefixlen)
+        return best["next_hop"], best["destination"]
+
+    # --- elastic addresses ---------------------------------------------------------------------
+
+    def elastic_of(self, vpc, source):
+        """The elastic IP attached to the private address, whoever may send with it."""
+        owner = self.endpoint_with(vpc, source)
+        for key, spec in self.world["elastic-ips"].items():
+            if owner is not None and spec.get("endpoint_id") == owner and source.version == 4:
+                return key
+        return None
+
+    def elastic_with(self, one):
+        """The attached elastic IP that has this address."""
+        for key, spec in self.world["elastic-ips"].items():
+            if spec["address"] == str(one) and spec.get("endpoint_id"):
+                return key
+        return None
+
+    def meter(self, elastic, direction):
+        limited = self.world["elastic-ips"][elastic].get("bandwidth_mbps")
+        return ((elastic, direction),) if limited else ()
+
+    @staticmethod
+    def is_roce(packet):
+        """Its iCRC covers the addresses."""
+        return packet.protocol == UDP and packet.destination_port == ROCE_PORT
+
+    # --- the walk ------------------------------------------------------------------------------
+
+    def decide(self, packet):
+        """`packet`: a dict, see packets.py."""
+        arrives = Tuple(packet["source"], packet["destination"], packet["protocol"],
+                        packet["source_port"], packet["destination_port"])
+        self.packet = packet
+        if packet["side"] == "uplink":
+            return self.from_uplink(arrives)
+        return self.from_underlay(packet, arrives)
+
+    def mac_fits(self, sender, receiver):
+        """The gateway's MAC of the sender's subnet, or the neighbour's own (`receiver`)."""
+        packet, world = self.packet, self.world
+        if packet["side"] == "uplink":
+            return True
+        if packet["destination_mac"] is None:
+            return packet["subnet_id"] == world["endpoints"][sender]["subnet_id"]
+        return receiver is not None and packet["destination_mac"] == world["endpoints"][receiver]["mac"]
+
+    def from_underlay(self, packet, arrives):
+        vpc = next((key for key, spec in self.world["vpcs"].items() if spec["vni"] == packet["vni"]), None)
+        if vpc is None:
+            return drop("unknown_vni")
+        source = address(arrives.source)
+        sender = next((key for key, spec in self.endpoints_of(vpc).items()
+                       if self.may_send(spec, packet["source_mac"], source)), None)
+        if sender is None:
+            return drop("spoofed_address")
+        if packet["vtep"] not in self.vteps_of(sender):
+            return drop("spoofed_vtep")
+
+        destination = address(arrives.destination)
+        if not self.subnet_of(sender)["cidr" if destination.version == 4 else "ipv6_cidr"]:
+            return drop("no_route")  # the sender's subnet does not speak the family
+        to_gateway = self.is_gateway_address(vpc, destination)
+        if to_gateway and not self.mac_fits(sender, None):
+            return drop("inner_wrong_mac")
+        reason, egress = self.judge_groups(sender, "egress", arrives, destination)
+        if reason:
+            return drop(reason, egress_rules=egress)
+        if to_gateway:
+            if arrives.destination_port >> 8 == ECHO_REQUEST.get(arrives.protocol):
+                return Decision("answer", egress_rules=egress)
+            return drop("gateway_protocol", egress_rules=egress)
+
+        hop, prefix = self.route(sender, destination)
+        told = {"egress_rules": egress, "route": prefix}
+        if hop is None:
+            return drop("no_route", egress_rules=egress)
+        if hop == "local":
+            receiver = self.endpoint_with(vpc, destination)
+            if receiver is None:
+                return drop("unknown_destination", **told)
+            return self.deliver(arrives, receiver, sender, told, local=True)
+        if "blackhole" in hop:
+            return drop("route_blackhole", **told)
+        if "endpoint_id" in hop:
+            return self.deliver(arrives, hop["endpoint_id"], sender, told)
+        return self.to_internet(arrives, sender, told)
+
+    def is_gateway_address(self, vpc, one):
+        return any(str(one) in (spec.get("gateway_ip"), spec.get("gateway_ipv6"))
+                   for spec in self.of_vpc("subnets", vpc).values())
+
+    def to_internet(self, arrives, sender, told):
+        elastic = self.elastic_of(self.vpc_of(sender), address(arrives.source))
+        if elastic is None:
+            return drop("no_elastic_ip", **told)
+        if self.is_roce(arrives):
+            return drop("roce_not_translated", **told)
+        public = self.world["elastic-ips"][elastic]["address"]
+        leaves = Tuple(public, arrives.destination, *self.rest(arrives))
+        told = {**told, "meters": self.meter(elastic, "out")}
+        target = self.elastic_with(address(arrives.destination))
+        if target is not None:
+            return self.to_elastic(leaves, target, told, sender)
+        if not self.mac_fits(sender, None):
+            return drop("inner_wrong_mac", **told)
+        return Decision("forward", leaves=leaves, destination_vni=0, **told)
+
+    def from_uplink(self, arrives):
+        if self.elastic_with(address(arrives.source)) is not None:
+            return drop("spoofed_address")  # nobody outside has an address of ours
+        target = self.elastic_with(address(arrives.destination))
+        if target is None:
+            return drop("unknown_public_address")
+        return self.to_elastic(arrives, target, {})
+
+    def to_elastic(self, packet, elastic, told, sender=None):
+        receiver = self.world["elastic-ips"][elastic]["endpoint_id"]
+        if self.is_roce(packet):
+            return drop("roce_not_translated", **told)
+        private = self.world["endpoints"][receiver]["ip"]
+        leaves = Tuple(packet.source, private, *self.rest(packet))
+        told = {**told, "meters": told.get("meters", ()) + self.meter(elastic, "in")}
+        return self.deliver(leaves, receiver, sender, told)
+
+    @staticmethod
+    def rest(packet):
+        return packet.protocol, packet.source_port, packet.destination_port
+
+    def deliver(self, leaves, receiver, sender, told, local=False):
+        """`sender`: None from the uplink. `local`: by the VPC's own blocks."""
+        spec = self.world["endpoints"][receiver]
+        bridged = local and self.world["endpoints"][sender]["subnet_id"] == spec["subnet_id"]
+        if not self.mac_fits(sender, receiver if bridged else None):
+            return drop("inner_wrong_mac", **told)
+        if not self.may_send(spec, spec["mac"], address(leaves.destination)):
+            return drop("source_check", **told)  # as a next hop; it could not answer either
+        reason, ingress = self.judge_groups(receiver, "ingress", leaves, address(leaves.source))
+        if reason:
+            return drop(reason, ingress_rules=ingress, **told)
+        return Decision("forward", leaves=leaves, destination=receiver, vtep=self.vteps_of(receiver)[0],
+                        bridged=bridged, inner_destination_mac=spec["mac"],
+                        destination_vni=self.world["vpcs"][self.vpc_of(receiver)]["vni"],
+                        ingress_rules=ingress, **told)
