@@ -42,6 +42,11 @@ struct Batch {
     std::array<const policy::Source*, kBurst> sources;
 };
 
+struct Batches {
+    Batch<session::Ipv4> ipv4;
+    Batch<session::Ipv6> ipv6;
+};
+
 // Carries one packet of a flow: source, staleness, TTL, MTU, ECN, TCP state and meters are
 // checked, then it is counted, rewritten, encapsulated and handed to its port. Drops it with a
 // reason otherwise; or, when its connection has ended and this packet may open another, files

@@ -11,29 +11,31 @@ using policy::Adjacency;
 using policy::Source;
 using session::FlowIndex;
 
-// What may be unusual about a hit; examine() has the answers, in this order.
-bool wrong_source(const std::uint8_t* frame, const wire::Headers& headers, const Source& source) {
+// What may be unusual about a hit; examine() has the answers, in this order. A host's first
+// VTEP is the usual one; whether another is its too, examine() finds out.
+[[gnu::always_inline]] inline bool unusual_source(const std::uint8_t* frame,
+                                                  const wire::Headers& headers,
+                                                  const Source& source) {
     if (!headers.has(wire::kTunnelled)) return false;
-    std::uint64_t mac = 0;
-    std::memcpy(&mac, source.mac.bytes.data(), 6);
     const std::uint8_t* ip = frame + headers.outer_ip;
-    bool vtep = false;
+    const std::uint8_t* known = source.vteps[0].bytes.data();
+    std::uint64_t odd = (wire::raw64(frame + headers.l2 + wire::ethernet::kSource) ^
+                         wire::raw64(source.mac.bytes.data())) &
+                        wire::kMacMask;
     if (!headers.has(wire::kOuterV6)) [[likely]] {
         // An IPv4 VTEP as it lies in an IpAddress (RFC 4291 section 2.5.5.2).
-        const std::uint64_t low =
-            std::uint64_t{wire::raw32(ip + wire::ipv4::kSource)} << 32 | 0xffff0000U;
-        for (const IpAddress& known : source.vteps)
-            vtep |= (wire::raw64(known.bytes.data()) |
-                     (wire::raw64(known.bytes.data() + 8) ^ low)) == 0;
+        odd |= wire::raw64(known) |
+               (wire::raw64(known + 8) ^
+                (std::uint64_t{wire::raw32(ip + wire::ipv4::kSource)} << 32 | 0xffff0000U));
     } else {
-        for (const IpAddress& known : source.vteps)
-            vtep |= std::memcmp(known.bytes.data(), ip + wire::ipv6::kSource, 16) == 0;
+        odd |= (wire::raw64(known) ^ wire::raw64(ip + wire::ipv6::kSource)) |
+               (wire::raw64(known + 8) ^ wire::raw64(ip + wire::ipv6::kSource + 8));
     }
-    return (wire::raw64(frame + headers.l2 + 6) & wire::kMacMask) != mac || !vtep;
+    return odd != 0;
 }
 
-bool stale(const Worker::State& state, const session::FlowState& flow, const Adjacency& adjacency,
-           const Source& source) {
+[[gnu::always_inline]] inline bool stale(const Worker::State& state, const session::FlowState& flow,
+                                         const Adjacency& adjacency, const Source& source) {
     const std::uint32_t generation = flow.generation.load(std::memory_order_relaxed);
     const auto& changed = state.shared.changed;
     return (generation < changed[source.zone.value].load(std::memory_order_acquire)) |
@@ -50,8 +52,8 @@ bool private_leaves(const wire::Headers& headers, std::uint32_t target,
 
 constexpr std::uint8_t kOpensOrCloses = session::kSyn | session::kFin | session::kRst;
 
-void note_progress(const std::uint8_t* frame, const wire::Headers& headers,
-                   session::TcpProgress& progress) {
+inline void note_progress(const std::uint8_t* frame, const wire::Headers& headers,
+                          session::TcpProgress& progress) {
     const std::uint8_t* tcp = frame + headers.l4;
     const auto later = [](std::atomic<std::uint32_t>& mark, std::uint32_t value) {
         const std::uint32_t before = mark.load(std::memory_order_relaxed);
@@ -69,56 +71,56 @@ void note_progress(const std::uint8_t* frame, const wire::Headers& headers,
 
 // The mbuf begins where its new header does, and ends where the inner packet does (an inner
 // frame may have been padded).
-void trim(rte_mbuf* mbuf, std::uint32_t l3, std::uint32_t header, std::uint32_t ip_length) {
-    const auto start = static_cast<std::int32_t>(l3) - static_cast<std::int32_t>(header);
-    const std::uint32_t length = header + ip_length;
-    const std::uint32_t excess = mbuf->pkt_len - static_cast<std::uint32_t>(start) - length;
-    mbuf->data_off = static_cast<std::uint16_t>(mbuf->data_off + start);
-    mbuf->data_len = static_cast<std::uint16_t>(mbuf->data_len - start);
-    mbuf->pkt_len -= static_cast<std::uint32_t>(start);
-    if (__builtin_expect(excess != 0, 0))
+[[gnu::always_inline]] inline void trim(rte_mbuf* mbuf, std::uint32_t l3, std::uint32_t header,
+                                        std::uint32_t ip_length) {
+    if (l3 != header) [[unlikely]] {
+        const auto start = static_cast<std::int32_t>(l3) - static_cast<std::int32_t>(header);
+        mbuf->data_off = static_cast<std::uint16_t>(mbuf->data_off + start);
+        mbuf->data_len = static_cast<std::uint16_t>(mbuf->data_len - start);
+        mbuf->pkt_len -= static_cast<std::uint32_t>(start);
+    }
+    const std::uint32_t excess = mbuf->pkt_len - header - ip_length;
+    if (excess != 0) [[unlikely]]
         rte_pktmbuf_trim(mbuf, static_cast<std::uint16_t>(excess));
 }
 
-}  // namespace
-
-void encapsulate(Worker::State& state, rte_mbuf* mbuf, std::uint32_t l3, const Adjacency& adjacency,
-                 const OuterFacts& facts) {
+[[gnu::always_inline]] inline void finish(Worker::State& state, rte_mbuf* mbuf, std::uint32_t l3,
+                                          const Adjacency& adjacency, const OuterFacts& facts) {
     std::uint8_t* ip = bytes_of(mbuf) + l3;
-    switch (adjacency.kind) {
-        [[likely]] case Adjacency::Kind::vxlan_ipv4 : write_vxlan_ipv4(ip, adjacency, facts);
-        break;
-        case Adjacency::Kind::vxlan_ipv6:
-            write_vxlan_ipv6(ip, adjacency, facts);
-            break;
-        default:
-            write_uplink(ip, adjacency);
-            break;
+    if (adjacency.kind == Adjacency::Kind::vxlan_ipv4) [[likely]] {
+        write_vxlan_ipv4(ip, adjacency, facts);
+        trim(mbuf, l3, kVxlanIpv4, facts.ip_length);
+    } else if (adjacency.kind == Adjacency::Kind::vxlan_ipv6) {
+        write_vxlan_ipv6(ip, adjacency, facts);
+        trim(mbuf, l3, kVxlanIpv6, facts.ip_length);
+    } else {
+        write_uplink(ip, adjacency);
+        trim(mbuf, l3, kInnerEthernet, facts.ip_length);
     }
-    trim(mbuf, l3, header_length(adjacency.kind), facts.ip_length);
     send(state, adjacency.port, mbuf);
 }
 
 template <class Family>
-void carry(Worker::State& state, PortId port, rte_mbuf* mbuf, const wire::Headers& headers,
-           std::uint64_t hash, FlowIndex index, const Adjacency& known_adjacency,
-           const Source& source) {
+[[gnu::always_inline]] inline void act(Worker::State& state, PortId port, rte_mbuf* mbuf,
+                                       const wire::Headers& headers, std::uint64_t hash,
+                                       FlowIndex index, const Adjacency* adjacency,
+                                       const Source& source) {
     auto& sessions = table<Family>(state);
     auto& flow = sessions.flow(index);
     std::uint8_t* frame = bytes_of(mbuf);
-    const Adjacency* adjacency = &known_adjacency;
-    wire::Headers facts = headers;
+    std::uint8_t traffic_class = headers.traffic_class;
 
     const std::uint32_t target = flow.state.target.load(std::memory_order_relaxed);
     const bool unusual =
-        wrong_source(frame, headers, source) | stale(state, flow.state, *adjacency, source) |
+        unusual_source(frame, headers, source) | stale(state, flow.state, *adjacency, source) |
         ((headers.ttl <= 1) & !adjacency->bridged) | (headers.ip_length > adjacency->mtu) |
         ((headers.outer_ecn & 1) != 0) | ((headers.tcp_flags & kOpensOrCloses) != 0) |
         ((target & (session::kTracked | session::kMetered)) != 0) |
         (adjacency->kind == Adjacency::Kind::unreachable) |
         private_leaves<Family>(headers, target, *adjacency);
-    if (__builtin_expect(unusual, 0)) {
-        adjacency = examine<Family>(state, {mbuf, headers, port}, index, source, *adjacency, facts);
+    if (unusual) [[unlikely]] {
+        adjacency =
+            examine<Family>(state, {mbuf, headers, port}, index, source, *adjacency, traffic_class);
         if (adjacency == nullptr) return;
     }
 
@@ -137,10 +139,23 @@ void carry(Worker::State& state, PortId port, rte_mbuf* mbuf, const wire::Header
         if (!adjacency->bridged) --ip[wire::ipv6::kHopLimit];
     }
     const OuterFacts outer{headers.ip_length, static_cast<std::uint16_t>(hash >> 40),
-                           facts.traffic_class};
-    if (__builtin_expect(headers.ip_length > adjacency->mtu, 0))
+                           traffic_class};
+    if (headers.ip_length > adjacency->mtu) [[unlikely]]
         return send_fragments(state, {mbuf, headers, port}, *adjacency, outer);
-    encapsulate(state, mbuf, headers.l3, *adjacency, outer);
+    finish(state, mbuf, headers.l3, *adjacency, outer);
+}
+
+}  // namespace
+
+void encapsulate(Worker::State& state, rte_mbuf* mbuf, std::uint32_t l3, const Adjacency& adjacency,
+                 const OuterFacts& facts) {
+    finish(state, mbuf, l3, adjacency, facts);
+}
+
+template <class Family>
+void carry(Worker::State& state, PortId port, rte_mbuf* mbuf, const wire::Headers& headers,
+           std::uint64_t hash, FlowIndex flow, const Adjacency& adjacency, const Source& source) {
+    act<Family>(state, port, mbuf, headers, hash, flow, &adjacency, source);
 }
 
 template <class Family>
@@ -173,8 +188,8 @@ void run_batch(Worker::State& state, PortId port, Batch<Family>& batch) {
     // Everything is here.
     for (unsigned i = 0; i < batch.count; ++i)
         if (batch.flows[i] != session::kNoFlow)
-            carry<Family>(state, port, batch.mbufs[i], batch.headers[i], batch.hashes[i],
-                          batch.flows[i], *batch.adjacencies[i], *batch.sources[i]);
+            act<Family>(state, port, batch.mbufs[i], batch.headers[i], batch.hashes[i],
+                        batch.flows[i], batch.adjacencies[i], *batch.sources[i]);
 }
 
 template void carry<session::Ipv4>(Worker::State&, PortId, rte_mbuf*, const wire::Headers&,

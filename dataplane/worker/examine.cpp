@@ -38,25 +38,25 @@ bool is_roce(const wire::Headers& headers) {
 }
 
 // RFC 6040 section 4.2, figure 4. False: the combination must be dropped.
-bool combine_ecn(const Item& item, wire::Headers& facts) {
+bool combine_ecn(const Item& item, std::uint8_t& traffic_class) {
     constexpr std::uint8_t kEct1 = 1, kEct0 = 2, kCe = 3;
     const std::uint8_t outer = item.headers.outer_ecn;
-    const std::uint8_t inner = facts.traffic_class & 3;
+    const std::uint8_t inner = traffic_class & 3;
     if (outer == kCe && inner == 0) return false;
     const bool marked = outer == kCe && inner != kCe;
     const bool lowered = outer == kEct1 && inner == kEct0;
     if (!marked && !lowered) return true;
-    const auto after = static_cast<std::uint8_t>((facts.traffic_class & 0xfc) | outer);
+    const auto after = static_cast<std::uint8_t>((traffic_class & 0xfc) | outer);
     std::uint8_t* ip = bytes_of(item.mbuf) + item.headers.l3;
     if (item.headers.has(wire::kInnerV6)) {
         ip[1] = static_cast<std::uint8_t>((ip[1] & 0x0f) | (after << 4 & 0xf0));
     } else {
-        const auto delta = wire::ChecksumDelta{}.replace(be16{facts.traffic_class}, be16{after});
+        const auto delta = wire::ChecksumDelta{}.replace(be16{traffic_class}, be16{after});
         ip[wire::ipv4::kTos] = after;
         wire::store(ip + wire::ipv4::kChecksum,
                     delta.apply(wire::load16(ip + wire::ipv4::kChecksum)));
     }
-    facts.traffic_class = after;
+    traffic_class = after;
     return true;
 }
 
@@ -110,7 +110,7 @@ bool within_meters(Worker::State& state, const Item& item, session::FlowIndex in
 template <class Family>
 const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIndex index,
                          const policy::Source& known_source, const Adjacency& known_adjacency,
-                         wire::Headers& facts) {
+                         std::uint8_t& traffic_class) {
     auto& sessions = table<Family>(state);
     auto& flow = sessions.flow(index);
     const session::ConnectionIndex number = session::connection_of(index);
@@ -167,7 +167,7 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
             return nullptr;
         }
     }
-    if (!combine_ecn(item, facts)) return dropped(DropReason::ecn_invalid);
+    if (!combine_ecn(item, traffic_class)) return dropped(DropReason::ecn_invalid);
     if (item.headers.protocol == static_cast<std::uint8_t>(Protocol::tcp)) {
         switch (track_tcp<Family>(state, item, index, {DropReason::tcp_invalid, zone, nullptr})) {
             case Outcome::carry:
@@ -186,9 +186,9 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
 
 template const Adjacency* examine<session::Ipv4>(Worker::State&, const Item&, session::FlowIndex,
                                                  const policy::Source&, const Adjacency&,
-                                                 wire::Headers&);
+                                                 std::uint8_t&);
 template const Adjacency* examine<session::Ipv6>(Worker::State&, const Item&, session::FlowIndex,
                                                  const policy::Source&, const Adjacency&,
-                                                 wire::Headers&);
+                                                 std::uint8_t&);
 
 }  // namespace sluice::worker

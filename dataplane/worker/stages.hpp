@@ -12,11 +12,11 @@ namespace sluice::worker {
 
 // examine.cpp: a hit with something unusual about it. Returns the adjacency to send it by
 // (another one, if the connection was judged anew), or nullptr when the packet was dropped,
-// answered or filed as a miss. `facts` gets what the packet carries on: its ECN may change.
+// answered or filed as a miss. The packet's ECN may change, and `traffic_class` with it.
 template <class Family>
 const policy::Adjacency* examine(Worker::State& state, const Item& item, session::FlowIndex flow,
                                  const policy::Source& source, const policy::Adjacency& adjacency,
-                                 wire::Headers& facts);
+                                 std::uint8_t& traffic_class);
 
 // rewalk.cpp: judges a connection anew.
 enum class Judgement : std::uint8_t {

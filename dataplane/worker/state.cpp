@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <string>
 
+#include "dataplane/worker/batch.hpp"
+
 namespace sluice::worker {
 
 namespace {
@@ -30,7 +32,8 @@ Worker::State::State(WorkerOptions worker_options, Shared& shared_with_all)
                static_cast<std::uint32_t>(shared.ports.size())),
       neighbours(1024),
       events(options.event_capacity),
-      samples(options.sample_capacity) {
+      samples(options.sample_capacity),
+      batches(std::make_unique<Batches>()) {
     const std::string name = "sluice_inject_" + std::to_string(options.index);
     inject = rte_ring_create(name.c_str(), kInjectCapacity, SOCKET_ID_ANY,
                              RING_F_SP_ENQ | RING_F_SC_DEQ);
@@ -49,6 +52,8 @@ Worker::State::State(WorkerOptions worker_options, Shared& shared_with_all)
     tick = aged = session::Tick::from_nanoseconds(now);
     samples_left = kSamplesPerTurn;
 }
+
+Worker::State::~State() = default;
 
 void flush(Worker::State& state, SendQueue& port) {
     if (port.count == 0) return;

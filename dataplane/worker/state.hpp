@@ -55,6 +55,8 @@ struct Item {
     PortId port;
 };
 
+struct Batches;  // batch.hpp
+
 struct SendQueue {
     port::TransmitQueue queue;
     std::array<rte_mbuf*, kBurst * 2> packets{};
@@ -64,6 +66,9 @@ struct SendQueue {
 
 struct Worker::State {
     State(WorkerOptions worker_options, Shared& shared_with_all);
+    ~State();
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
 
     WorkerOptions options;
     Shared& shared;
@@ -86,7 +91,8 @@ struct Worker::State {
     const policy::Snapshot* snapshot = nullptr;
     unsigned samples_left = 0;
 
-    // What the burst in hand left for later.
+    // The burst in hand, by family; and what it left for later.
+    std::unique_ptr<Batches> batches;
     std::array<Item, kBurst * 2> misses;  // a packet may be filed twice, see examine()
     std::array<Item, kBurst> others;      // questions, ICMP errors, the gateway's own
     unsigned miss_count = 0;

@@ -72,16 +72,38 @@ wire::Headers parse_general(Worker::State& state, const port::ReceiveQueue& queu
     return headers;
 }
 
+// The headers are in their place already.
 template <class Family>
-void enter(Worker::State& state, Batch<Family>& batch, rte_mbuf* mbuf,
-           const wire::Headers& headers) {
+[[gnu::always_inline]] inline void enter(Worker::State& state, Batch<Family>& batch,
+                                         rte_mbuf* mbuf) {
     auto& sessions = table<Family>(state);
     const unsigned i = batch.count++;
     batch.mbufs[i] = mbuf;
-    batch.headers[i] = headers;
-    batch.keys[i] = key_of<Family>(bytes_of(mbuf), headers);
+    batch.keys[i] = key_of<Family>(bytes_of(mbuf), batch.headers[i]);
     batch.hashes[i] = sessions.hash(batch.keys[i]);
     sessions.prefetch(batch.hashes[i]);
+}
+
+// What is not the common frame.
+void sort(Worker::State& state, const port::ReceiveQueue& queue, rte_mbuf* mbuf) {
+    const wire::Headers headers = parse_general(state, queue, mbuf);
+    const auto refuse = [&](DropReason reason) {
+        drop(state, {mbuf, headers, queue.port}, {reason, claimed_zone(state, headers), nullptr});
+    };
+    if (headers.kind == FrameKind::drop) return refuse(headers.drop);
+    if (headers.kind != FrameKind::connection) {
+        state.others[state.other_count++] = {mbuf, headers, queue.port};
+        return;
+    }
+    // Not followed yet: without its ports no connection covers it.
+    if (headers.has(wire::kFragment)) return refuse(DropReason::inner_fragment);
+    if (headers.has(wire::kInnerV6)) {
+        state.batches->ipv6.headers[state.batches->ipv6.count] = headers;
+        enter(state, state.batches->ipv6, mbuf);
+    } else {
+        state.batches->ipv4.headers[state.batches->ipv4.count] = headers;
+        enter(state, state.batches->ipv4, mbuf);
+    }
 }
 
 void run_others(Worker::State& state) {
@@ -113,33 +135,19 @@ unsigned run_queue(Worker::State& state, const port::ReceiveQueue& queue) {
         __builtin_prefetch(bytes_of(received[i]) + 64);
     }
 
-    Batch<session::Ipv4> ipv4;
-    Batch<session::Ipv6> ipv6;
+    Batch<session::Ipv4>& ipv4 = state.batches->ipv4;
+    Batch<session::Ipv6>& ipv6 = state.batches->ipv6;
+    ipv4.count = ipv6.count = 0;
     const wire::FastReceiver& fast = state.fast_receivers[queue.port.value];
     std::uint64_t octets = 0;
     for (unsigned i = 0; i < count; ++i) {
         rte_mbuf* mbuf = received[i];
         octets += mbuf->pkt_len;
-        wire::Headers headers;
-        if (wire::parse_fast(bytes_of(mbuf), mbuf->data_len, mbuf->pkt_len, fast, headers))
-            [[likely]] {
-            enter(state, ipv4, mbuf, headers);
-            continue;
-        }
-        headers = parse_general(state, queue, mbuf);
-        if (headers.kind == FrameKind::drop)
-            drop(state, {mbuf, headers, queue.port},
-                 {headers.drop, claimed_zone(state, headers), nullptr});
-        else if (headers.kind != FrameKind::connection)
-            state.others[state.other_count++] = {mbuf, headers, queue.port};
-        else if (headers.has(wire::kFragment))
-            // Not followed yet: without its ports no connection covers it.
-            drop(state, {mbuf, headers, queue.port},
-                 {DropReason::inner_fragment, claimed_zone(state, headers), nullptr});
-        else if (headers.has(wire::kInnerV6))
-            enter(state, ipv6, mbuf, headers);
+        if (wire::parse_fast(bytes_of(mbuf), mbuf->data_len, mbuf->pkt_len, fast,
+                             ipv4.headers[ipv4.count])) [[likely]]
+            enter(state, ipv4, mbuf);
         else
-            enter(state, ipv4, mbuf, headers);
+            sort(state, queue, mbuf);
     }
     PortCounters& counters = state.counters.port[queue.port.value];
     counters.received.add(count);
