@@ -70,29 +70,45 @@ void drop(WalkState& walk, DropReason reason, Cookie cookie = {}) {
     walk.drop(openflow::kSource, reason, cookie);
 }
 
+// Why it is not let in; whether its VTEP is anybody's is asked only now.
+void reject(WalkState& walk, DropReason reason, Cookie cookie = {}) {
+    const bool known = walk.mode == WalkMode::rewalk ||
+                       walk.snapshot.core.vteps.find({walk.packet.vtep}) != nullptr;
+    drop(walk, known ? reason : DropReason::unknown_vtep, known ? cookie : Cookie{});
+}
+
+// The endpoint, by the address it sends with where that is its own.
+const EndpointRecord* find_sender(const Core& core, VpcId vpc, const IpAddress& address,
+                                  EndpointId endpoint, Family family) {
+    const EndpointRecord* owner = core.endpoints.find({vpc, address});
+    return owner != nullptr && owner->endpoint == endpoint ? owner
+                                                           : core.endpoint(endpoint, family);
+}
+
 void identify(const FunctionState& state, WalkState& walk) {
     const Core& core = walk.snapshot.core;
     const Packet& packet = walk.packet;
     const VpcId vpc = walk.plan.source_vpc;
     const IpAddress& address = packet.tuple.source;
     const bool fresh = walk.mode == WalkMode::packet;
-    const EndpointRecord* owner = core.endpoints.find({vpc, address});
 
-    if (fresh && core.vteps.find({packet.vtep}) == nullptr)
-        return drop(walk, DropReason::unknown_vtep);
     MacAddress mac = packet.source_mac;
-    if (!fresh && mac.is_zero() && owner != nullptr) mac = owner->mac;
+    if (!fresh && mac.is_zero())
+        if (const EndpointRecord* owner = core.endpoints.find({vpc, address})) mac = owner->mac;
     const MacRecord* record = typed(state).macs.find({vpc, mac});
     if (record == nullptr)
-        return drop(walk, owner != nullptr ? DropReason::spoofed_mac : DropReason::unknown_source);
+        return reject(walk, core.endpoints.find({vpc, address}) != nullptr
+                                ? DropReason::spoofed_mac
+                                : DropReason::unknown_source);
     const Allowed* allowed = record->find(address);
     if (allowed == nullptr && needs_no_address(packet)) allowed = &record->allowed.front();
-    if (allowed == nullptr) return drop(walk, DropReason::spoofed_ip);
+    if (allowed == nullptr) return reject(walk, DropReason::spoofed_ip);
     const HostRecord* host = core.hosts.find(allowed->host);
     if (fresh && (host == nullptr || !host->has(packet.vtep)))
-        return drop(walk, DropReason::spoofed_vtep, allowed->cookie);
+        return reject(walk, DropReason::spoofed_vtep, allowed->cookie);
 
-    walk.source = core.endpoint(allowed->endpoint, packet.tuple.destination.family());
+    walk.source =
+        find_sender(core, vpc, address, allowed->endpoint, packet.tuple.destination.family());
     if (walk.source == nullptr) return drop(walk, DropReason::unknown_source, allowed->cookie);
     walk.note(openflow::kSource, Outcome::match, allowed->cookie);
     walk.plan.forward.source = allowed->source;

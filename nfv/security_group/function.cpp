@@ -2,9 +2,7 @@
 #include "nfv/security_group/function.hpp"
 
 #include <map>
-#include <unordered_map>
 
-#include "dataplane/openflow/entry_hash.hpp"
 #include "nfv/security_group/members.hpp"
 #include "nfv/security_group/rule_set.hpp"
 
@@ -123,42 +121,33 @@ class SecurityGroup final : public NetworkFunction {
     }
 
   private:
-    struct KeyHash {
-        std::size_t operator()(const openflow::EntryKey& key) const {
-            return static_cast<std::size_t>(openflow::key_hash(key));
-        }
-    };
-    using Rows = std::unordered_map<openflow::EntryKey, RuleRow, KeyHash>;
-
     // Each group whose rules change is laid out once more, whole.
     static Result<void> apply_rules(State& state, std::span<const EntryChange> changes,
                                     Commit& commit) {
+        struct Rows {
+            std::vector<RuleRow> removed, added;
+        };
         std::map<std::pair<Direction, GroupId>, Rows> groups;
         for (const EntryChange& change : changes) {
-            const auto& entry = change.after != nullptr ? *change.after : *change.before;
-            const auto row = RuleRow::decode(entry);
-            if (!row) return row.error();
-            const auto [group, added] = groups.try_emplace({row->direction, row->group});
-            if (added)
-                if (const RuleSetRecord* there = state.rules.find({row->direction, row->group}))
-                    for (const RuleRow& rule : there->rules->rows())
-                        group->second.emplace(rule.encode().key, rule);
-            if (change.after == nullptr)
-                group->second.erase(entry.key);
-            else
-                group->second.insert_or_assign(entry.key, *row);
-            commit.concerns(row->group);
+            for (const bool added : {false, true}) {
+                const openflow::Entry* entry = added ? change.after : change.before;
+                if (entry == nullptr) continue;
+                const auto row = RuleRow::decode(*entry);
+                if (!row) return row.error();
+                Rows& rows = groups[{row->direction, row->group}];
+                (added ? rows.added : rows.removed).push_back(*row);
+                commit.concerns(row->group);
+            }
         }
         for (const auto& [key, rows] : groups) {
             const RuleSetKey where{key.first, key.second};
-            if (rows.empty()) {
+            const RuleSetRecord* there = state.rules.find(where);
+            RuleSet next = there == nullptr ? RuleSet(rows.added)
+                                            : there->rules->with(rows.removed, rows.added);
+            if (next.rows().empty())
                 state.rules.remove(where);
-                continue;
-            }
-            std::vector<RuleRow> list;
-            list.reserve(rows.size());
-            for (const auto& [identity, row] : rows) list.push_back(row);
-            state.rules.put({where, std::make_shared<const RuleSet>(std::move(list))});
+            else
+                state.rules.put({where, std::make_shared<const RuleSet>(std::move(next))});
         }
         return {};
     }

@@ -4,6 +4,8 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
 
 namespace sluice::nfv {
 namespace {
@@ -14,6 +16,17 @@ constexpr std::uint8_t number(Protocol protocol) {
 
 std::uint16_t priority_of(const RuleRow& row) {
     return wire_priority(row.priority, row.allow);
+}
+
+// A total order of different rules, the one that wins first.
+bool better(const RuleRow& a, const RuleRow& b) {
+    const auto left = priority_of(a), right = priority_of(b);
+    if (left != right) return left > right;
+    const auto rest = [](const RuleRow& row) {
+        return std::tie(row.cookie, row.family, row.protocol, row.port_min, row.port_max,
+                        row.icmp_type, row.icmp_code, row.remote_prefix, row.remote_group);
+    };
+    return rest(a) < rest(b);
 }
 
 __m256i load(const void* from) {
@@ -59,10 +72,26 @@ RuleSet::Kind RuleSet::kind_of(std::uint8_t protocol, Family family) {
 }
 
 RuleSet::RuleSet(std::vector<RuleRow> rows) : rows_(std::move(rows)) {
-    std::sort(rows_.begin(), rows_.end(), [](const RuleRow& a, const RuleRow& b) {
-        const auto left = priority_of(a), right = priority_of(b);
-        return left != right ? left > right : a.cookie < b.cookie;
-    });
+    std::sort(rows_.begin(), rows_.end(), better);
+    lay_out();
+}
+
+RuleSet RuleSet::with(std::vector<RuleRow> removed, std::vector<RuleRow> added) const {
+    std::sort(removed.begin(), removed.end(), better);
+    std::sort(added.begin(), added.end(), better);
+    std::vector<RuleRow> kept;
+    kept.reserve(rows_.size());
+    std::set_difference(rows_.begin(), rows_.end(), removed.begin(), removed.end(),
+                        std::back_inserter(kept), better);
+    RuleSet result;
+    result.rows_.reserve(kept.size() + added.size());
+    std::merge(kept.begin(), kept.end(), added.begin(), added.end(),
+               std::back_inserter(result.rows_), better);
+    result.lay_out();
+    return result;
+}
+
+void RuleSet::lay_out() {
     for (std::size_t family = 0; family < 2; ++family)
         for (std::size_t kind = 0; kind < kKinds; ++kind) {
             lists_[family][kind].kind = static_cast<Kind>(kind);

@@ -31,6 +31,9 @@ class RuleSet {
   public:
     explicit RuleSet(std::vector<RuleRow> rows);
 
+    // The set without the one and with the other rules; those removed are of this set.
+    [[nodiscard]] RuleSet with(std::vector<RuleRow> removed, std::vector<RuleRow> added) const;
+
     [[nodiscard]] std::span<const RuleRow> rows() const { return rows_; }
 
     // The best rule of a higher priority than `best`, else `best`. `remote` is the tuple's
@@ -108,9 +111,12 @@ class RuleSet {
                      [static_cast<std::size_t>(kind_of(tuple.protocol, family))];
     }
     static void add(List& list, const RuleRow& row);
+    void lay_out();
     // Bit i: rule base + i fits as far as the vectors tell.
     static std::uint32_t fitting(const List& list, std::uint32_t base, std::uint16_t value,
                                  const IpAddress& remote);
+
+    RuleSet() = default;
 
     std::vector<RuleRow> rows_;  // best first
     std::array<std::array<List, kKinds>, 2> lists_;
