@@ -179,8 +179,15 @@ Headers parse_uplink(std::span<const std::uint8_t> contiguous, std::uint32_t len
     if (ether_type == ethernet::kIpv6.host() && contiguous.size() >= at + ipv6::kSize) {
         const std::uint8_t* ip = frame.data + at;
         if (among(IpAddress::v6(ip + 24), receiver.own_addresses)) return local(at);
-        // A link's own neighbour discovery never goes further.
-        if (group && ip[6] == static_cast<std::uint8_t>(Protocol::icmpv6) && ip[7] == 255)
+        // A link's own neighbour discovery never goes further, unless it asks for somebody
+        // behind the gateway.
+        constexpr std::size_t target = at + ipv6::kSize + icmp::kSize;
+        const bool asks_for_others =
+            contiguous.size() >= target + 16 &&
+            frame.data[at + ipv6::kSize] == icmpv6::kNeighbourSolicitation &&
+            !among(IpAddress::v6(frame.data + target), receiver.own_addresses);
+        if (group && ip[6] == static_cast<std::uint8_t>(Protocol::icmpv6) && ip[7] == 255 &&
+            !asks_for_others)
             return local(at);
     }
     parse_frame(frame, headers);

@@ -96,7 +96,7 @@ void run_local(Worker::State& state, const Item& item) {
         frame[wire::ethernet::kSize + wire::ipv4::kProtocol] ==
             static_cast<std::uint8_t>(Protocol::icmp))
         return reply_echo(state, item);
-    drop(state, item, {DropReason::outer_not_vxlan, {}, nullptr});
+    drop(state, item, {DropReason::gateway_protocol, {}, nullptr});
 }
 
 }  // namespace sluice::worker
