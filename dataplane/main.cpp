@@ -1,67 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sluiced: the gateway.
-#include <netinet/in.h>
-#include <openvswitch/ofp-errors.h>
+// sluiced: the gateway. The one place that names its network functions.
 #include <rte_version.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <boost/version.hpp>
+#include <csignal>
 #include <cstdio>
 #include <string>
 
 #include "dataplane/config/config.hpp"
-#include "dataplane/port/eal.hpp"
-#include "dataplane/port/port.hpp"
+#include "dataplane/control/gateway.hpp"
+#include "dataplane/control/machine.hpp"
+#include "dataplane/policy/function.hpp"
+#include "nfv/anti_spoof/function.hpp"
+#include "nfv/elastic_ip/function.hpp"
+#include "nfv/gateway_address/function.hpp"
+#include "nfv/policer/function.hpp"
+#include "nfv/security_group/function.hpp"
 
 namespace {
 
 using namespace sluice;
 
-// Every way in which the start can fail ends here: one sentence on standard error, status 2.
-int refuse(const Error& error) {
-    if (error.path.empty())
-        std::fprintf(stderr, "sluiced: %s\n", error.message.c_str());
-    else
-        std::fprintf(stderr, "sluiced: %s: %s\n", error.path.c_str(), error.message.c_str());
-    return 2;
+// Whatever keeps the gateway from starting.
+constexpr int kRefused = 2;
+
+const policy::Pipeline& pipeline() {
+    static const policy::Pipeline functions({&nfv::anti_spoof(), &nfv::gateway_address(),
+                                             &nfv::security_group(), &nfv::elastic_ip(),
+                                             &nfv::policer()});
+    return functions;
 }
 
-int run(const config::Config& config) {
-    auto eal = port::Eal::start(config);
-    if (!eal) return refuse(eal.error());
-    auto ports = port::Ports::open(config);
-    if (!ports) return refuse(ports.error());
-    for (const auto& p : (*ports)->all())
-        std::printf("%s %s mtu %u rxq %u txq %u multi %d\n", p.name.c_str(), p.driver.c_str(),
-                    p.mtu, p.rx_queues, p.tx_queues, p.offloads.tx_multi_segment);
+int refuse(const std::vector<config::Problem>& problems, const std::string& file) {
+    for (const auto& problem : problems)
+        std::fprintf(stderr, "%s\n", config::to_string(problem, file).c_str());
+    return kRefused;
+}
+
+void start_log(config::LogLevel level) {
+    auto logger = spdlog::stderr_logger_st("sluiced");
+    logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+    logger->set_level(level == config::LogLevel::debug     ? spdlog::level::debug
+                      : level == config::LogLevel::warning ? spdlog::level::warn
+                      : level == config::LogLevel::error   ? spdlog::level::err
+                                                           : spdlog::level::info);
+    logger->flush_on(spdlog::level::debug);
+    spdlog::set_default_logger(std::move(logger));
+}
+
+int run(const config::Config& config, const std::string& file) {
+    auto gateway = control::Gateway::open(config, pipeline());
+    if (!gateway)
+        return refuse({config::Problem{0, gateway.error().path, gateway.error().message}}, file);
+    (*gateway)->run();
     return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"Sluice's gateway: tenant VPC overlays over VXLAN, security groups, elastic IPs."};
-    std::string file;
-    bool check = false, version = false;
-    app.add_option("--config,-c", file, "the configuration (TOML)");
-    app.add_flag("--version", version, "print the version");
-    (void)check;
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : 2;
-    }
+    CLI::App app{"Sluice's gateway: tenant networks over VXLAN, security groups, elastic IPs."};
+    std::string file, checked;
+    bool version = false;
+    auto* actions = app.add_option_group("action");
+    actions->add_option("-c,--config", file, "run with this configuration (TOML)");
+    actions->add_option("--check", checked,
+                        "name every problem of this configuration and of the machine, and exit");
+    actions->add_flag("--version", version, "print the version");
+    actions->require_option(1);
+    CLI11_PARSE(app, argc, argv);
     if (version) {
-        std::printf("sluiced %s (%s, Boost %s, %s)\n", SLUICE_VERSION, rte_version(),
-                    BOOST_LIB_VERSION, ofperr_get_description(OFPERR_OFPBRC_BAD_TYPE));
+        std::printf("sluiced %s (%s)\n", SLUICE_VERSION, rte_version());
         return 0;
     }
+    if (file.empty()) file = checked;
     auto parsed = config::load(file);
-    if (const auto* problems = std::get_if<std::vector<config::Problem>>(&parsed)) {
-        for (const auto& problem : *problems)
-            std::fprintf(stderr, "%s\n", config::to_string(problem, file).c_str());
-        return 2;
+    if (const auto* problems = std::get_if<std::vector<config::Problem>>(&parsed))
+        return refuse(*problems, file);
+    const auto& config = std::get<config::Config>(parsed);
+    start_log(config.log);
+    if (const auto problems = control::check_machine(config); !problems.empty())
+        return refuse(problems, file);
+    if (!checked.empty()) {
+        std::printf("%s: no problem found\n", file.c_str());
+        return 0;
     }
-    return run(std::get<config::Config>(parsed));
+    return run(config, file);
 }

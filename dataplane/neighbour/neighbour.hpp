@@ -82,6 +82,7 @@ class Neighbours {
 
     [[nodiscard]] std::vector<Request> take_requests();
     [[nodiscard]] std::vector<Change> take_changes();
+    [[nodiscard]] bool has_changes() const { return !changes_.empty(); }
 
   private:
     struct Entry {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gateway as the OpenFlow switch sees it.
+#include "dataplane/control/clock.hpp"
+#include "dataplane/control/gateway.hpp"
+#include "dataplane/policy/explain.hpp"
+#include "dataplane/telemetry/queries.hpp"
+
+namespace sluice::control {
+
+std::uint64_t Gateway::datapath_id() const {
+    // FNV-1a over the name, below the 16 bits that OpenFlow leaves to the implementer.
+    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    for (const char c : config_.name)
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    return (hash ^ hash >> 48) & 0xffffffffffffULL;
+}
+
+std::vector<openflow::PortInfo> Gateway::ports() const {
+    std::vector<openflow::PortInfo> result;
+    for (const auto& port : ports_->all()) {
+        const auto link = ports_->link(port.id);
+        const auto sum = counters_->port(port.id);
+        const auto device = ports_->counters(port.id);
+        result.push_back({.port = port.id,
+                          .name = port.name,
+                          .mac = port.mac,
+                          .link_up = link.up,
+                          .speed_mbps = link.speed_mbps,
+                          .rx_packets = sum.received,
+                          .tx_packets = sum.sent,
+                          .rx_bytes = sum.received_octets,
+                          .tx_bytes = sum.sent_octets,
+                          .rx_dropped = device.rx_missed + device.rx_no_buffer,
+                          .tx_dropped = device.tx_errors});
+    }
+    return result;
+}
+
+std::span<const openflow::TableSchema* const> Gateway::tables() const {
+    return pipeline_.tables();
+}
+
+const openflow::Entry* Gateway::find(const openflow::EntryKey& key) const {
+    return tables_->store.current().find(key);
+}
+
+void Gateway::visit(std::uint8_t table, const openflow::EntryKey* after,
+                    const std::function<bool(const openflow::Entry&)>& visit) const {
+    if (table >= policy::kTables) return;
+    const auto& entries = tables_->store.current().tables[table].entries;
+    const auto each = [&](const policy::EntryRecord& record) { return visit(record.entry); };
+    if (after == nullptr)
+        entries.visit(each);
+    else
+        entries.visit_after(*after, each);
+}
+
+openflow::EntryStats Gateway::stats(const openflow::Entry& entry) const {
+    attribution_.refresh(tables_->sessions, tables_->qsbr, tables_->reader(), worker_nanoseconds());
+    const auto count = attribution_.of(entry.cookie);
+    return {.packets = count.packets, .bytes = count.octets, .duration_seconds = 0};
+}
+
+std::uint32_t Gateway::count(std::uint8_t table) const {
+    if (table >= policy::kTables) return 0;
+    return static_cast<std::uint32_t>(tables_->store.current().tables[table].entries.size());
+}
+
+std::vector<openflow::Meter> Gateway::meters() const {
+    return tables_->store.current().meters();
+}
+
+std::vector<openflow::TableDigest> Gateway::digests() const {
+    return tables_->store.current().digests();
+}
+
+void Gateway::commit(openflow::Changes changes, std::function<void(Result<void>)> done) {
+    auto token = tables_->commit(changes, state_.get(), neighbour::Clock::now());
+    if (!token) return done(token.error());
+    freshness_ = telemetry::Freshness::current;
+    for (const auto& opened : tables_->take_opened()) {
+        counters_->opened(opened.slot);
+        samples_.forget(opened.slot);
+    }
+    waiting_.push_back({*token, std::move(done)});
+    // A commit ahead of it in the queue has a timer running.
+    if (waiting_.size() == 1) settle();
+}
+
+Result<std::string> Gateway::query(std::string_view kind, std::string_view request) {
+    if (kind == "flows") return telemetry::flows(*facts_, request);
+    if (kind == "drops") return telemetry::drops(*facts_, request);
+    if (kind == "gateway") return telemetry::gateway(*facts_, request);
+    if (kind == "explain") return policy::explain(tables_->store.current(), request);
+    return Error{Error::Code::unsupported, "expected explain, flows, drops or gateway", ""};
+}
+
+}  // namespace sluice::control

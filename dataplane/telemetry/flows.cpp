@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "dataplane/telemetry/connections.hpp"
+#include "dataplane/telemetry/queries.hpp"
+#include "dataplane/telemetry/request.hpp"
+
+namespace sluice::telemetry {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::uint64_t kMostFlows = 10'000;  // in one answer
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+std::string_view state_name(session::TcpState state) {
+    switch (state) {
+        case session::TcpState::none:
+            return "open";
+        case session::TcpState::syn_sent:
+            return "syn_sent";
+        case session::TcpState::syn_received:
+            return "syn_received";
+        case session::TcpState::established:
+            return "established";
+        case session::TcpState::fin_initiator:
+        case session::TcpState::fin_responder:
+            return "closing";
+        case session::TcpState::closed:
+        case session::TcpState::count:
+            break;
+    }
+    return "closed";
+}
+
+json::object count(const session::DirectionCount& direction) {
+    return {{"packets", direction.packets}, {"bytes", direction.octets}};
+}
+
+// Where each number of a connection's path was found, in the order of policy::Path.
+constexpr std::array<std::string_view, session::kPathLength> kPathTables = {
+    "source", "egress_rule", "route", "elastic_ip", "public_address", "endpoint", "ingress_rule"};
+
+json::array path(const ConnectionView& view) {
+    json::array result;
+    for (std::size_t i = 0; i < view.path.size(); ++i)
+        if (view.path[i] != 0)
+            result.push_back({{"table", kPathTables[i]}, {"cookie", view.path[i]}});
+    return result;
+}
+
+std::uint32_t vpc_of(const policy::Snapshot& snapshot, Vni vni) {
+    if (vni == Vni{0}) return 0;
+    const auto* record = snapshot.core.vnis.find(vni);
+    return record == nullptr ? 0 : record->vpc.key.number.value;
+}
+
+json::object item(const policy::Snapshot& snapshot, const ConnectionView& view) {
+    json::object result{{"source_vpc", vpc_of(snapshot, view.source_vni)},
+                        {"destination_vpc", vpc_of(snapshot, view.destination_vni)},
+                        {"source_endpoint", view.source.value},
+                        {"destination_endpoint", view.destination.value},
+                        {"source", to_string(view.arrives.source)},
+                        {"destination", to_string(view.arrives.destination)},
+                        {"protocol", view.arrives.protocol},
+                        {"source_port", view.arrives.source_port},
+                        {"destination_port", view.arrives.destination_port},
+                        {"state", state_name(view.tcp_state)},
+                        {"age_seconds", view.age / kSecond},
+                        {"idle_seconds", view.idle / kSecond},
+                        {"forward", count(view.counts[0])},
+                        {"reverse", count(view.counts[1])},
+                        {"path", path(view)}};
+    if (view.leaves.source != view.arrives.source ||
+        view.leaves.destination != view.arrives.destination ||
+        view.leaves.source_port != view.arrives.source_port)
+        result["translated"] = {{"source", to_string(view.leaves.source)},
+                                {"destination", to_string(view.leaves.destination)},
+                                {"source_port", view.leaves.source_port},
+                                {"destination_port", view.leaves.destination_port}};
+    return result;
+}
+
+}  // namespace
+
+Result<std::string> flows(const Facts& facts, std::string_view text) {
+    auto request = parse_request(text);
+    if (!request) return request.error();
+    const auto vpc = number(*request, "vpc", 0, UINT32_MAX);
+    if (!vpc) return vpc.error();
+    const auto endpoint = number(*request, "endpoint", 1, UINT32_MAX);
+    if (!endpoint) return endpoint.error();
+    const auto limit = number(*request, "limit", 1, kMostFlows);
+    if (!limit) return limit.error();
+
+    const auto& snapshot = facts.tables.store.current();
+    std::optional<Vni> vni;
+    if (*vpc) {
+        vni = Vni{0};
+        if (**vpc != 0) {
+            const auto* record = snapshot.core.vpcs.find(VpcId{static_cast<std::uint32_t>(**vpc)});
+            if (record == nullptr) return std::string(R"({"items":[]})");
+            vni = record->vni;
+        }
+    }
+    json::array items;
+    const auto most = limit->value_or(1000);
+    visit_connections(
+        facts.tables.sessions, facts.tables.qsbr, facts.tables.reader(),
+        session::Tick::from_nanoseconds(facts.now()), [&](const ConnectionView& view) {
+            const bool of_vpc = !vni || view.source_vni == *vni || view.destination_vni == *vni;
+            const bool of_endpoint = !*endpoint || view.source.value == **endpoint ||
+                                     view.destination.value == **endpoint;
+            if (of_vpc && of_endpoint) items.push_back(item(snapshot, view));
+            return items.size() < most;
+        });
+    return json::serialize(json::object{{"items", std::move(items)}});
+}
+
+}  // namespace sluice::telemetry

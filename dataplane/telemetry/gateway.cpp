@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "dataplane/telemetry/queries.hpp"
+#include "dataplane/telemetry/request.hpp"
+#include "dataplane/telemetry/totals.hpp"
+
+namespace sluice::telemetry {
+
+namespace json = boost::json;
+
+Result<std::string> gateway(const Facts& facts, std::string_view text) {
+    if (auto request = parse_request(text); !request) return request.error();
+    const auto& snapshot = facts.tables.store.current();
+    const auto reach = facts.tables.reachability.counts();
+    json::array ports;
+    for (const auto& port : facts.ports.all()) {
+        const auto link = facts.ports.link(port.id);
+        ports.push_back({{"port", port.id.value},
+                         {"name", port.name},
+                         {"driver", port.driver},
+                         {"role", port.role == Side::underlay ? "underlay" : "uplink"},
+                         {"mac", to_string(port.mac)},
+                         {"mtu", port.mtu},
+                         {"link", link.up ? "up" : "down"},
+                         {"receive_queues", port.rx_queues},
+                         {"transmit_queues", port.tx_queues}});
+    }
+    const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(
+        std::chrono::steady_clock::now() - facts.started);
+    return json::serialize(json::object{
+        {"name", facts.name},
+        {"version", SLUICE_VERSION},
+        {"generation", snapshot.generation.value},
+        {"stale", facts.freshness == Freshness::stale},
+        {"sessions", live_connections(facts)},
+        {"capacity", facts.tables.sessions.ipv4.capacity() + facts.tables.sessions.ipv6.capacity()},
+        {"vpcs", snapshot.core.vpcs.size()},
+        {"hosts", reach.hosts},
+        {"hosts_unreachable", reach.unreachable_hosts},
+        {"workers", facts.counters.workers().size()},
+        {"uptime_seconds", uptime.count()},
+        {"ports", std::move(ports)}});
+}
+
+}  // namespace sluice::telemetry
