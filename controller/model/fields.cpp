@@ -199,6 +199,28 @@ json::object write_resource(const Resource& resource) {
     return result;
 }
 
+std::optional<json::value> field_value(const Resource& resource, std::string_view name) {
+    if (name == "id") return json::value(to_string(resource.id));
+    if (name == "name") return json::value(resource.name);
+    if (name == "description") return json::value(resource.description);
+    if (name == "version") return json::value(resource.version);
+    if (name == "project_id")
+        return info(resource.kind()).in_project ? json::value(resource.project) : json::value();
+    return std::visit(
+        [&]<class S>(const S& spec) -> std::optional<json::value> {
+            const auto* field = find_field(fields_of<S>(), name);
+            if (!field || (field->flags & kInternal) != 0) return std::nullopt;
+            return field->write(spec);
+        },
+        resource.spec);
+}
+
+bool has_field(Kind kind, std::string_view name) {
+    Resource any;
+    any.spec = make_spec(kind);
+    return field_value(any, name).has_value();
+}
+
 json::object save(const Resource& resource) {
     json::object result =
         std::visit([]<class S>(const S& spec) { return write_struct(fields_of<S>(), spec, true); },

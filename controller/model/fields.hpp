@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "controller/model/codec.hpp"
@@ -44,6 +45,11 @@ std::optional<Rule> read_rule(const json::value& input, Problems& problems);
 // As the API shows it, without status.
 json::object write_resource(const Resource& resource);
 json::value write_rule(const Rule& rule);
+
+// One field as write_resource() shows it; nothing where the kind has no such field. The
+// cheap way to filter a long list.
+std::optional<json::value> field_value(const Resource& resource, std::string_view name);
+bool has_field(Kind kind, std::string_view name);
 
 // As the store keeps it: with what the API does not show. `load` expects its own format.
 json::object save(const Resource& resource);

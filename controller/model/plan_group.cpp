@@ -120,9 +120,11 @@ void normalise_rules(std::vector<Rule>& rules, const std::string& pointer, RuleC
         const auto at = pointer + "/" + std::to_string(i);
         fill_in(rule);
         check_rule(rule, at, checks);
-        if (!signatures.insert(signature(rule)).second)
+        if (!signatures.insert(signature(rule)).second) {
             checks.problems.push_back(
                 {at, "the group has this rule already", Error::Code::conflict});
+            continue;
+        }
         // A rule that stays what it was keeps its id and number, named or not.
         if (rule.id.is_nil())
             if (const auto same = present_by_signature.find(signature(rule));

@@ -58,7 +58,12 @@ std::vector<Claim> claims_of(const State& state, const Resource& resource) {
         const Uuid& vpc_id = subnet_of->as<Subnet>().vpc_id.id;
         for (const auto& address : {endpoint->ip, endpoint->ipv6})
             if (address) claim(What::address, vpc_id, *address);
-        if (endpoint->mac) claim(What::mac, vpc_id, number_as_address(endpoint->mac->value()));
+        if (endpoint->mac) {
+            claim(What::mac, vpc_id, number_as_address(endpoint->mac->value()));
+            for (const auto& source : sources_of(*endpoint))
+                claims.push_back({What::source, vpc_id, source.block.address,
+                                  source.mac.value() << 8 | source.block.length});
+        }
     } else if (const auto* elastic = std::get_if<ElasticIp>(&resource.spec)) {
         if (elastic->address) claim(What::public_address, {}, *elastic->address);
     } else if (const auto* table = std::get_if<RouteTable>(&resource.spec)) {

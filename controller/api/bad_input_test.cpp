@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// What bad input gets: a 4xx that names the field and why, and nothing changed.
+#include "controller/api/fixture.hpp"
+
+using namespace sluice::api;
+using Pointers = std::vector<std::string>;
+
+namespace {
+
+// Everything the API shows, to see that nothing changed.
+std::string everything(Fixture& f) {
+    std::string all;
+    for (const auto* kind : {"vpcs", "subnets", "hosts", "endpoints", "security-groups",
+                             "prefix-lists", "external-pools", "elastic-ips", "route-tables"})
+        all += f.get(std::string("/v1/") + kind).raw.body;
+    return all;
+}
+
+struct Refusal {
+    const char* what;
+    const char* method;
+    std::string target;
+    std::string body;
+    unsigned status;
+    Pointers pointers;
+};
+
+void check_refused(Fixture& f, const Refusal& refusal) {
+    INFO(refusal.what);
+    const auto before = everything(f);
+    const auto reply = f.call(refusal.method, refusal.target, refusal.body);
+    INFO(reply.raw.body);
+    CHECK(reply.status == refusal.status);
+    CHECK(reply.pointers() == refusal.pointers);
+    CHECK(reply.raw.content_type == "application/problem+json");
+    CHECK(reply.text("/request_id").size() == 36);
+    CHECK_FALSE(reply.text("/detail").empty());
+    CHECK((everything(f) == before));
+}
+
+}  // namespace
+
+TEST_CASE("what is wrong with a VPC or subnet is named, and nothing changes") {
+    Fixture f;
+    const Network n(f);
+    const std::string subnet = R"({"vpc_id":")" + n.vpc + R"(",)";
+    const std::string vni = f.get("/v1/vpcs/" + n.vpc).text("/vni");
+    // clang-format off
+    const Refusal refusals[] = {
+        {"unknown field", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.0/16"],"colour":1})", 422, {"/colour"}},
+        {"missing field", "POST", "/v1/vpcs", R"({})", 422, {"/cidrs"}},
+        {"wrong type", "POST", "/v1/vpcs", R"({"cidrs":"10.9.0.0/16"})", 422, {"/cidrs"}},
+        {"wrong type inside", "POST", "/v1/vpcs", R"({"cidrs":[7]})", 422, {"/cidrs/0"}},
+        {"host bits", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.1/16"]})", 422, {"/cidrs/0"}},
+        {"overlap in itself", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.0/16","10.9.1.0/24"]})", 422, {"/cidrs/1"}},
+        {"loopback", "POST", "/v1/vpcs", R"({"cidrs":["127.0.0.0/16"]})", 422, {"/cidrs/0"}},
+        {"VNI taken", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.0/16"],"vni":)" + vni + "}", 409, {"/vni"}},
+        {"VNI out of range", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.0/16"],"vni":16777216})", 422, {"/vni"}},
+        {"id taken", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.0/16"],"id":")" + n.vpc + "\"}", 409, {"/id"}},
+        {"immutable", "PATCH", "/v1/vpcs/" + n.vpc, R"({"vni":77})", 422, {"/vni"}},
+        {"read-only", "PATCH", "/v1/vpcs/" + n.vpc, R"({"version":77})", 422, {"/version"}},
+        {"required cleared", "PATCH", "/v1/vpcs/" + n.vpc, R"({"cidrs":null})", 422, {"/cidrs"}},
+        {"subnet left outside", "PATCH", "/v1/vpcs/" + n.vpc, R"({"cidrs":["10.0.0.0/16"]})", 409, {"/cidrs"}},
+        {"not enforced", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.0/16"],"rdma":{},"limits":{}})", 422, {"/rdma", "/limits"}},
+        {"overlapping subnets", "POST", "/v1/subnets", subnet + R"("cidr":"10.0.0.0/23"})", 409, {"/cidr"}},
+        {"subnet outside", "POST", "/v1/subnets", subnet + R"("cidr":"10.1.0.0/24"})", 422, {"/cidr"}},
+        {"subnet of no family", "POST", "/v1/subnets", subnet + R"("mtu":1500})", 422, {"/cidr"}},
+        {"IPv6 as cidr", "POST", "/v1/subnets", subnet + R"("cidr":"fd00:1:0:2::/64"})", 422, {"/cidr"}},
+        {"gateway outside", "POST", "/v1/subnets", subnet + R"("cidr":"10.0.2.0/24","gateway_ip":"10.0.3.1"})", 422, {"/gateway_ip"}},
+        {"gateway is broadcast", "POST", "/v1/subnets", subnet + R"("cidr":"10.0.2.0/24","gateway_ip":"10.0.2.255"})", 422, {"/gateway_ip"}},
+        {"MTU too small", "POST", "/v1/subnets", subnet + R"("cidr":"10.0.2.0/24","mtu":68})", 422, {"/mtu"}},
+        {"profile not enforced", "POST", "/v1/subnets", subnet + R"("cidr":"10.0.2.0/24","profile":"rdma"})", 422, {"/profile"}},
+        {"no such VPC", "POST", "/v1/subnets", R"({"vpc_id":"00000000-0000-4000-8000-000000000001","cidr":"10.0.2.0/24"})", 404, {"/vpc_id"}},
+        {"in use", "DELETE", "/v1/vpcs/" + n.vpc, "", 409, {""}},
+    };
+    // clang-format on
+    for (const auto& refusal : refusals) check_refused(f, refusal);
+    CHECK(f.remove("/v1/vpcs/" + n.vpc).text("/detail").find("subnet front") != std::string::npos);
+}
+
+TEST_CASE("what is wrong with a host or endpoint is named, and nothing changes") {
+    Fixture f;
+    Network n(f);
+    const auto host = f.make("hosts", R"({"name":"h1","vteps":["192.0.2.1"]})");
+    const auto endpoint = n.endpoint(f, R"(,"ip":"10.0.1.10","mac":"02:00:00:00:00:01")");
+    const auto other_vpc = f.make("vpcs", R"({"cidrs":["10.0.0.0/16"]})");
+    const auto other_group = f.make("security-groups", R"({"vpc_id":")" + other_vpc + "\"}");
+    const std::string start = R"({"vtep":"192.0.2.11","subnet_id":")" + n.subnet + "\"";
+    // clang-format off
+    const Refusal refusals[] = {
+        {"VTEP taken", "POST", "/v1/hosts", R"({"vteps":["192.0.2.1"]})", 409, {"/vteps"}},
+        {"VTEP multicast", "POST", "/v1/hosts", R"({"vteps":["239.0.0.1"]})", 422, {"/vteps/0"}},
+        {"VTEP twice", "POST", "/v1/hosts", R"({"vteps":["192.0.2.9","192.0.2.9"]})", 422, {"/vteps/1"}},
+        {"no host", "POST", "/v1/endpoints", R"({"subnet_id":")" + n.subnet + "\"}", 422, {"/host_id"}},
+        {"host twice", "POST", "/v1/endpoints", start + R"(,"host_id":")" + host + "\"}", 422, {"/vtep"}},
+        {"outside", "POST", "/v1/endpoints", start + R"(,"ip":"10.0.2.10"})", 422, {"/ip"}},
+        {"network address", "POST", "/v1/endpoints", start + R"(,"ip":"10.0.1.0"})", 422, {"/ip"}},
+        {"broadcast address", "POST", "/v1/endpoints", start + R"(,"ip":"10.0.1.255"})", 422, {"/ip"}},
+        {"the gateway's address", "POST", "/v1/endpoints", start + R"(,"ip":"10.0.1.1"})", 409, {"/ip"}},
+        {"address taken", "POST", "/v1/endpoints", start + R"(,"ip":"10.0.1.10"})", 409, {"/ip"}},
+        {"MAC taken", "POST", "/v1/endpoints", start + R"(,"mac":"02:00:00:00:00:01"})", 409, {"/mac"}},
+        {"multicast MAC", "POST", "/v1/endpoints", start + R"(,"mac":"01:00:00:00:00:01"})", 422, {"/mac"}},
+        {"a gateway's MAC", "POST", "/v1/endpoints", start + R"(,"mac":"02:5c:00:00:00:01"})", 422, {"/mac"}},
+        {"group of another VPC", "POST", "/v1/endpoints", start + R"(,"security_group_ids":[")" + other_group + "\"]}", 422, {"/security_group_ids/0"}},
+        {"no such group", "POST", "/v1/endpoints", start + R"(,"security_group_ids":["00000000-0000-4000-8000-000000000001"]})", 404, {"/security_group_ids/0"}},
+        {"not a UUID", "POST", "/v1/endpoints", start + R"(,"security_group_ids":["web"]})", 422, {"/security_group_ids/0"}},
+        {"bandwidth not enforced", "POST", "/v1/endpoints", start + R"(,"bandwidth_mbps":5})", 422, {"/bandwidth_mbps"}},
+        {"another's source", "POST", "/v1/endpoints", start + R"(,"allowed_addresses":[{"cidr":"10.0.1.10/32","mac":"02:00:00:00:00:01"}]})", 409, {"/allowed_addresses"}},
+        {"address immutable", "PATCH", "/v1/endpoints/" + endpoint, R"({"ip":"10.0.1.11"})", 422, {"/ip"}},
+        {"subnet in use", "DELETE", "/v1/subnets/" + n.subnet, "", 409, {""}},
+    };
+    // clang-format on
+    for (const auto& refusal : refusals) check_refused(f, refusal);
+}
+
+TEST_CASE("what is wrong with a group, rule or list is named, and nothing changes") {
+    Fixture f;
+    Network n(f);
+    const auto group = n.group(f, R"([{"direction":"ingress","protocol":"tcp","port_min":443}])");
+    const auto other_vpc = f.make("vpcs", R"({"cidrs":["10.0.0.0/16"]})");
+    const auto other_group = f.make("security-groups", R"({"vpc_id":")" + other_vpc + "\"}");
+    const auto rules = "/v1/security-groups/" + group + "/rules";
+    // clang-format off
+    const Refusal refusals[] = {
+        {"no direction", "POST", rules, R"({})", 422, {"/direction"}},
+        {"duplicate", "POST", rules, R"({"direction":"ingress","protocol":"tcp","port_min":443,"port_max":443})", 409, {""}},
+        {"duplicate by other words", "POST", rules, R"({"direction":"ingress","protocol":6,"port_min":443,"remote_cidr":"0.0.0.0/0"})", 409, {""}},
+        {"priority 0", "POST", rules, R"({"direction":"ingress","priority":0})", 422, {"/priority"}},
+        {"priority too high", "POST", rules, R"({"direction":"ingress","priority":32001})", 422, {"/priority"}},
+        {"ports without protocol", "POST", rules, R"({"direction":"ingress","port_min":1})", 422, {"/port_min"}},
+        {"ports reversed", "POST", rules, R"({"direction":"ingress","protocol":"udp","port_min":2,"port_max":1})", 422, {"/port_max"}},
+        {"port too high", "POST", rules, R"({"direction":"ingress","protocol":"udp","port_min":65536})", 422, {"/port_min"}},
+        {"ICMP for IPv6", "POST", rules, R"({"direction":"ingress","protocol":"icmp","family":"ipv6"})", 422, {"/protocol"}},
+        {"code without type", "POST", rules, R"({"direction":"ingress","protocol":"icmp","icmp_code":1})", 422, {"/icmp_code"}},
+        {"family of the remote", "POST", rules, R"({"direction":"ingress","family":"ipv4","remote_cidr":"::/0"})", 422, {"/remote_cidr"}},
+        {"host bits", "POST", rules, R"({"direction":"ingress","remote_cidr":"10.0.0.1/8"})", 422, {"/remote_cidr"}},
+        {"two remotes", "POST", rules, R"({"direction":"ingress","remote_cidr":"10.0.0.0/8","remote_group_id":")" + group + "\"}", 422, {"/remote_group_id"}},
+        {"group of another VPC", "POST", rules, R"({"direction":"ingress","remote_group_id":")" + other_group + "\"}", 422, {"/remote_group_id"}},
+        {"unknown field", "POST", rules, R"({"direction":"ingress","port":1})", 422, {"/port"}},
+        {"no such rule", "DELETE", rules + "/00000000-0000-4000-8000-000000000001", "", 404, {}},
+        {"persist not enforced", "PATCH", "/v1/security-groups/" + group, R"({"persist_established":true})", 422, {"/persist_established"}},
+        {"block twice", "POST", "/v1/prefix-lists", R"({"cidrs":["10.0.0.0/8","10.0.0.0/8"]})", 422, {"/cidrs/1"}},
+        {"in use by a rule", "DELETE", "/v1/security-groups/" + group, "", 409, {""}},
+    };
+    // clang-format on
+    REQUIRE(f.post("/v1/security-groups/" + n.group(f) + "/rules",
+                   R"({"direction":"ingress","remote_group_id":")" + group + "\"}")
+                .status == 201);
+    for (const auto& refusal : refusals) check_refused(f, refusal);
+}
+
+TEST_CASE("what is wrong with a pool, elastic IP or route is named, and nothing changes") {
+    Fixture f;
+    Network n(f);
+    const auto endpoint = n.endpoint(f);
+    f.make("external-pools",
+           R"({"cidr":"203.0.113.0/29","mode":"on_link","reserved":["203.0.113.1/32"]})");
+    const auto elastic =
+        f.make("elastic-ips", R"({"address":"203.0.113.2","endpoint_id":")" + endpoint + "\"}");
+    const auto table = f.make("route-tables", R"({"vpc_id":")" + n.vpc + "\"}");
+    const auto routes = [](const std::string& route) { return R"({"routes":[)" + route + "]}"; };
+    const std::string route_tables = "/v1/route-tables/" + table;
+    // clang-format off
+    const Refusal refusals[] = {
+        {"pools overlap", "POST", "/v1/external-pools", R"({"cidr":"203.0.113.0/30"})", 409, {"/cidr"}},
+        {"IPv6 pool", "POST", "/v1/external-pools", R"({"cidr":"2001:db8::/64"})", 422, {"/cidr"}},
+        {"reserved outside", "POST", "/v1/external-pools", R"({"cidr":"198.51.100.0/24","reserved":["203.0.113.0/32"]})", 422, {"/reserved/0"}},
+        {"no pool's address", "POST", "/v1/elastic-ips", R"({"address":"198.51.100.1"})", 422, {"/address"}},
+        {"broadcast of the link", "POST", "/v1/elastic-ips", R"({"address":"203.0.113.7"})", 422, {"/address"}},
+        {"reserved", "POST", "/v1/elastic-ips", R"({"address":"203.0.113.1"})", 422, {"/address"}},
+        {"taken", "POST", "/v1/elastic-ips", R"({"address":"203.0.113.2"})", 409, {"/address"}},
+        {"endpoint has one", "POST", "/v1/elastic-ips", R"({"endpoint_id":")" + endpoint + "\"}", 409, {"/endpoint_id"}},
+        {"bandwidth 0", "PATCH", "/v1/elastic-ips/" + elastic, R"({"bandwidth_mbps":0})", 422, {"/bandwidth_mbps"}},
+        {"bandwidth_id", "PATCH", "/v1/elastic-ips/" + elastic, R"({"bandwidth_id":null})", 422, {"/bandwidth_id"}},
+        {"only if free", "PATCH", "/v1/elastic-ips/" + elastic, R"({"only_if_free":true,"endpoint_id":")" + n.endpoint(f) + "\"}", 409, {"/endpoint_id"}},
+        {"endpoint in use", "DELETE", "/v1/endpoints/" + endpoint, "", 409, {""}},
+        {"own block", "PATCH", route_tables, routes(R"({"destination":"10.0.1.0/24","next_hop":"blackhole"})"), 422, {"/routes/0/destination"}},
+        {"twice", "PATCH", route_tables, routes( R"({"destination":"0.0.0.0/0","next_hop":"internet"},{"destination":"0.0.0.0/0","next_hop":"blackhole"})"), 422, {"/routes/1/destination"}},
+        {"nowhere", "PATCH", route_tables, routes(R"({"destination":"0.0.0.0/0","next_hop":{}})"), 422, {"/routes/0/next_hop"}},
+        {"NAT gateway", "PATCH", route_tables, routes(R"({"destination":"0.0.0.0/0","next_hop":{"nat_gateway_id":"x"}})"), 422, {"/routes/0/next_hop/nat_gateway_id"}},
+        {"main table", "DELETE", "/v1/route-tables/" + f.get("/v1/route-tables?is_main=true").text("/items/0/id"), "", 409, {""}},
+    };
+    // clang-format on
+    for (const auto& refusal : refusals) check_refused(f, refusal);
+}
+
+TEST_CASE("a body that is no JSON object is refused, whatever it is") {
+    Fixture f;
+    const auto deep = [](int levels) {
+        return R"({"cidrs":)" + std::string(static_cast<std::size_t>(levels), '[') +
+               std::string(static_cast<std::size_t>(levels), ']') + "}";
+    };
+    const std::string bodies[] = {"",
+                                  "{",
+                                  "{\"cidrs\":[}",
+                                  "nul",
+                                  "{\"name\":\"\xff\xfe\"}",
+                                  "{} {}",
+                                  "{\"name\":\"\x01\"}",
+                                  deep(100),
+                                  deep(100'000)};
+    for (const auto& body : bodies) {
+        const auto reply = f.post("/v1/vpcs", body);
+        CHECK(reply.status == 400);
+        CHECK(reply.text("/type") == "/problems/bad-request");
+    }
+    for (const auto* body : {"[]", "1", "null", "\"x\""})
+        CHECK(f.post("/v1/vpcs", body).status == 422);
+    CHECK(f.get("/v1/vpcs").text("/items") == "[]");
+}
+
+TEST_CASE("what a later release brings is 501, what nobody has is 404") {
+    Fixture f;
+    for (const auto* kind : {"bandwidths", "nat-gateways", "load-balancers", "peerings",
+                             "gpu-servers", "quotas", "batch", "watch", "traces"})
+        CHECK(f.get(std::string("/v1/") + kind).status == 501);
+    CHECK(f.post("/v1/vpcs?dry_run=true", "{}").status == 501);
+    f.extra_headers = {{"If-Match", "\"1\""}};
+    CHECK(f.post("/v1/vpcs", "{}").status == 501);
+    f.extra_headers = {{"Idempotency-Key", "1"}};
+    CHECK(f.post("/v1/vpcs", "{}").status == 501);
+    f.extra_headers.clear();
+    for (const auto* target : {"/", "/v2/vpcs", "/v1", "/v1/things", "/v1/vpcs/x/y", "/v1/vpcs/x"})
+        CHECK(f.get(target).status == 404);
+    CHECK(f.get("/v1/%zz").status == 400);
+    CHECK(f.call("PUT", "/v1/vpcs").status == 405);
+    CHECK(f.call("POST", "/v1/gateways", "{}").status == 405);
+    CHECK(f.get("/v1/vpcs?colour=blue").status == 400);
+    CHECK(f.get("/v1/vpcs?limit=1001").status == 400);
+    CHECK(f.get("/v1/vpcs?page_token=x").status == 400);
+    CHECK(f.post("/v1/vpcs?wait=x", R"({"cidrs":["10.0.0.0/16"]})").status == 400);
+    CHECK(f.get("/v1/vpcs").text("/items") == "[]");
+}

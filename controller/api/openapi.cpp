@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The OpenAPI 3.1 document, written from the field tables.
+#include "controller/api/call.hpp"
+
+namespace sluice::api {
+namespace {
+
+json::object reference(const std::string& schema) {
+    return {{"$ref", "#/components/schemas/" + schema}};
+}
+json::object content(json::object schema) {
+    return {{"application/json", json::object{{"schema", std::move(schema)}}}};
+}
+json::object answer(const char* description, json::object schema) {
+    return {{"description", description}, {"content", content(std::move(schema))}};
+}
+json::object parameter(std::string_view name, const char* in, json::object schema) {
+    return {{"name", name},
+            {"in", in},
+            {"required", std::string_view(in) == "path"},
+            {"schema", std::move(schema)}};
+}
+json::object problem_answer() {
+    return {{"description", "a problem document (RFC 9457)"},
+            {"content", json::object{{"application/problem+json",
+                                      json::object{{"schema", reference("problem")}}}}}};
+}
+
+json::object operation(const std::string& id, const std::string& summary, const char* status,
+                       json::object success, json::array parameters) {
+    return {
+        {"operationId", id},
+        {"summary", summary},
+        {"parameters", std::move(parameters)},
+        {"responses", json::object{{status, std::move(success)}, {"default", problem_answer()}}}};
+}
+
+json::object with_body(json::object operation, json::object schema) {
+    operation["requestBody"] =
+        json::object{{"required", true}, {"content", content(std::move(schema))}};
+    return operation;
+}
+
+const json::object kString{{"type", "string"}};
+const json::object kInteger{{"type", "integer"}};
+
+void add_kind(const model::KindInfo& kind, json::object& paths, json::object& schemas) {
+    const std::string name(kind.name), path(kind.path);
+    schemas[name] = model::response_schema(kind.kind);
+    schemas[name + "_list"] = json::object{
+        {"type", "object"},
+        {"properties",
+         json::object{{"items", json::object{{"type", "array"}, {"items", reference(name)}}},
+                      {"next_page_token", json::object{{"type", json::array{"string", "null"}}}}}}};
+    const auto wait = parameter("wait", "query", kInteger);
+    const auto id = parameter("id", "path", kString);
+
+    json::array filters{parameter("limit", "query", kInteger),
+                        parameter("page_token", "query", kString)};
+    json::object collection{
+        {"get", operation("list_" + name, "list " + path, "200",
+                          answer("a page", reference(name + "_list")), std::move(filters))}};
+    json::object item{
+        {"get", operation("get_" + name, "read one: " + std::string(kind.purpose), "200",
+                          answer("it", reference(name)), {id})},
+        {"patch", with_body(operation("patch_" + name, "change by merge patch", "200",
+                                      answer("the changed one", reference(name)), {id, wait}),
+                            model::request_schema(kind.kind, model::Operation::patch))}};
+    if (kind.created_by_api) {
+        collection["post"] = with_body(operation("create_" + name, "create", "201",
+                                                 answer("the new one", reference(name)), {wait}),
+                                       model::request_schema(kind.kind, model::Operation::create));
+        item["delete"] = operation("delete_" + name, "delete", "202",
+                                   answer("it is being deleted", reference(name)), {id, wait});
+    }
+    paths["/v1/" + path] = std::move(collection);
+    paths["/v1/" + path + "/{id}"] = std::move(item);
+}
+
+}  // namespace
+
+json::object openapi_document() {
+    json::object paths;
+    json::object schemas{
+        {"status",
+         json::object{{"type", "object"},
+                      {"properties",
+                       json::object{{"state", json::object{{"enum", json::array{"pending", "active",
+                                                                                "degraded", "error",
+                                                                                "deleting"}}}},
+                                    {"reason", kString},
+                                    {"observed_version", kInteger},
+                                    {"gateways", json::object{{"type", "array"}}}}}}},
+        {"problem",
+         json::object{{"type", "object"},
+                      {"properties", json::object{{"type", kString},
+                                                  {"title", kString},
+                                                  {"status", kInteger},
+                                                  {"detail", kString},
+                                                  {"request_id", kString},
+                                                  {"errors", json::object{{"type", "array"}}}}}}}};
+    for (const auto& kind : model::all_kinds()) add_kind(kind, paths, schemas);
+    const auto plain = [&](const char* path, const char* method, const char* summary) {
+        paths[path] = json::object{
+            {method, operation(summary, summary, "200",
+                               answer("the answer", json::object{{"type", "object"}}), {})}};
+    };
+    plain("/v1/explain", "post", "explain");
+    plain("/v1/flows", "get", "flows");
+    plain("/v1/drops", "get", "drops");
+    plain("/v1/audit", "get", "audit");
+    return {{"openapi", "3.1.0"},
+            {"info", json::object{{"title", "Sluice"}, {"version", SLUICE_VERSION}}},
+            {"paths", std::move(paths)},
+            {"components",
+             json::object{
+                 {"schemas", std::move(schemas)},
+                 {"securitySchemes",
+                  json::object{{"token", json::object{{"type", "http"}, {"scheme", "bearer"}}}}}}}};
+}
+
+}  // namespace sluice::api

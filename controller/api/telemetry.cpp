@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/api/telemetry.hpp"
+
+#include "controller/model/fields.hpp"
+
+namespace sluice::api {
+namespace {
+
+// A label's value: backslash, quote and line end are escaped.
+std::string label(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        if (c == '\\' || c == '"') result += '\\';
+        result += c == '\n' ? std::string("\\n") : std::string(1, c);
+    }
+    return result;
+}
+
+std::string metrics(const Service& service) {
+    std::string text;
+    const auto describe = [&](const char* name, const char* help) {
+        text += std::string("# TYPE ") + name + " gauge\n# HELP " + name + " " + help + "\n";
+    };
+    describe("sluice_controller_objects", "Objects of the desired state.");
+    for (const auto& kind : model::all_kinds())
+        text += "sluice_controller_objects{kind=\"" + std::string(kind.path) + "\"} " +
+                std::to_string(service.state().all(kind.kind).size()) + "\n";
+    describe("sluice_controller_revision", "Changes of the desired state since the start.");
+    text += "sluice_controller_revision " + std::to_string(service.revision()) + "\n";
+    describe("sluice_controller_gateway_up", "1 while the gateway holds what it should.");
+    for (const auto& [name, tables] : service.compiler().gateways())
+        text += "sluice_controller_gateway_up{gateway=\"" + label(name) + "\"} " +
+                (service.report(name).state == "active" ? "1" : "0") + "\n";
+    describe("sluice_controller_table_entries", "Table entries that a gateway should hold.");
+    for (const auto& [name, tables] : service.compiler().gateways())
+        text += "sluice_controller_table_entries{gateway=\"" + label(name) + "\"} " +
+                std::to_string(tables->size()) + "\n";
+    return text + "# EOF\n";
+}
+
+}  // namespace
+
+http::Response telemetry(const Service& service, const http::Request& request) {
+    if (request.method != "GET") return {405, "text/plain", {{"Allow", "GET"}}, "GET only\n"};
+    if (request.path == "/health") return {200, "text/plain", {}, "ok\n"};
+    if (request.path == "/metrics")
+        return {200,
+                "application/openmetrics-text; version=1.0.0; charset=utf-8",
+                {},
+                metrics(service)};
+    return {404, "text/plain", {}, "/metrics and /health are here\n"};
+}
+
+}  // namespace sluice::api

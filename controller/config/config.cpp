@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/config/config.hpp"
+
+#include <toml++/toml.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace sluice::config {
+namespace {
+
+// Walks the tables of the file; whatever it does not know is a problem.
+class Reader {
+  public:
+    explicit Reader(Parsed& parsed) : parsed_(parsed) {}
+
+    void read(const toml::table& file) {
+        for (const auto& [key, node] : file) {
+            const std::string name(key.str());
+            const auto* table = node.as_table();
+            if (name != "api" && name != "openflow" && name != "telemetry" && name != "store") {
+                fail(node, name, "expected one of [api], [openflow], [telemetry], [store]");
+                continue;
+            }
+            if (!table) {
+                fail(node, name, "expected a table");
+                continue;
+            }
+            for (const auto& [inner, value] : *table)
+                read_key(name + "." + std::string(inner.str()), value);
+        }
+        if (parsed_.config.openflow.empty()) parsed_.config.openflow.emplace_back(kDefaultOpenflow);
+    }
+
+  private:
+    static constexpr const char* kDefaultOpenflow = "unix:/run/sluice/controller.of";
+
+    void read_key(const std::string& key, const toml::node& node) {
+        if (key == "api.listen") return read_listen(key, node, parsed_.config.api);
+        if (key == "telemetry.listen") return read_listen(key, node, parsed_.config.telemetry);
+        if (key == "api.tokens") return read_text(key, node, parsed_.config.tokens);
+        if (key == "store.url") return read_text(key, node, parsed_.config.store);
+        if (key == "openflow.listen") return read_openflow(key, node);
+        if (key == "openflow.certificate" || key == "openflow.key" || key == "openflow.ca" ||
+            key == "api.certificate" || key == "api.key")
+            return fail(node, key, "tls is not supported by this release");
+        fail(node, key, "is not a known key");
+    }
+
+    void read_text(const std::string& key, const toml::node& node, std::string& target) {
+        const auto text = node.value<std::string>();
+        if (!node.is_string() || !text || text->empty())
+            return fail(node, key, "expected a string that is not empty");
+        target = *text;
+    }
+
+    // Without TLS nothing but the loopback may be listened on.
+    void read_listen(const std::string& key, const toml::node& node, http::ListenAddress& target) {
+        std::string text;
+        read_text(key, node, text);
+        if (text.empty()) return;
+        const auto address = http::parse_listen_address(text);
+        if (!address) return fail(node, key, address.error().message);
+        if (!address->loopback)
+            return fail(node, key,
+                        "expected an address of the loopback: others need tls, which this release "
+                        "does not have");
+        target = *address;
+    }
+
+    void read_openflow(const std::string& key, const toml::node& node) {
+        if (const auto* list = node.as_array()) {
+            for (const auto& item : *list) add_openflow(key, item);
+            return;
+        }
+        add_openflow(key, node);
+    }
+    void add_openflow(const std::string& key, const toml::node& node) {
+        std::string text;
+        read_text(key, node, text);
+        if (text.empty()) return;
+        if (text.starts_with("tls:"))
+            return fail(node, key, "tls: is not supported by this release; use unix: or tcp:");
+        if (!text.starts_with("unix:") && !text.starts_with("tcp:"))
+            return fail(node, key, "expected unix:PATH or tcp:ADDRESS:PORT");
+        parsed_.config.openflow.push_back(text);
+    }
+
+    void fail(const toml::node& node, const std::string& key, std::string message) {
+        parsed_.problems.push_back({node.source().begin.line, key, std::move(message)});
+    }
+
+    Parsed& parsed_;
+};
+
+}  // namespace
+
+std::string to_string(const Problem& problem, std::string_view file) {
+    std::string text(file);
+    if (problem.line != 0) text += ":" + std::to_string(problem.line);
+    if (!problem.key.empty()) text += ": " + problem.key;
+    return text + ": " + problem.message;
+}
+
+Parsed parse_controller(std::string_view text) {
+    Parsed parsed;
+    try {
+        Reader(parsed).read(toml::parse(text));
+    } catch (const toml::parse_error& error) {
+        parsed.problems.push_back(
+            {error.source().begin.line, {}, std::string(error.description())});
+    }
+    return parsed;
+}
+
+Parsed read_controller(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string text;
+    if (file) text.assign(std::istreambuf_iterator<char>(file), {});
+    if (!file || file.bad()) {
+        Parsed parsed;
+        parsed.problems.push_back({0, {}, "cannot be read: " + std::string(std::strerror(errno))});
+        return parsed;
+    }
+    return parse_controller(text);
+}
+
+}  // namespace sluice::config

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/config/config.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace sluice::config;
+
+TEST_CASE("an empty file is the documented defaults") {
+    const auto parsed = parse_controller("");
+    CHECK(parsed.problems.empty());
+    CHECK(parsed.config.api.port == 8080);
+    CHECK(parsed.config.telemetry.port == 9300);
+    CHECK(parsed.config.openflow == std::vector<std::string>{"unix:/run/sluice/controller.of"});
+}
+
+TEST_CASE("every key is read") {
+    const auto parsed = parse_controller(R"(
+[api]
+listen = "[::1]:80"
+tokens = "/t"
+[openflow]
+listen = ["unix:/a", "tcp:127.0.0.1:6653"]
+[telemetry]
+listen = "127.0.0.1:1"
+[store]
+url = "sqlite:/s"
+)");
+    CHECK(parsed.problems.empty());
+    CHECK(parsed.config.api.address == "::1");
+    CHECK(parsed.config.tokens == "/t");
+    CHECK(parsed.config.openflow.size() == 2);
+    CHECK(parsed.config.store == "sqlite:/s");
+}
+
+TEST_CASE("a bad file is told by line, key and what was expected") {
+    const auto parsed = parse_controller("[api]\nlisten = \"0.0.0.0:80\"\nport = 1\n[x]\n");
+    REQUIRE(parsed.problems.size() == 3);
+    CHECK(to_string(parsed.problems[0], "f.toml").starts_with("f.toml:2: api.listen: expected"));
+    CHECK(to_string(parsed.problems[1], "f.toml") == "f.toml:3: api.port: is not a known key");
+    CHECK(parsed.problems[2].key == "x");
+}
+
+TEST_CASE("what is no TOML at all is told by line") {
+    const auto parsed = parse_controller("[api]\nlisten = \n");
+    REQUIRE(parsed.problems.size() == 1);
+    CHECK(parsed.problems[0].line == 2);
+}
+
+TEST_CASE("wrong types are problems, not surprises") {
+    CHECK(parse_controller("api = 1").problems.size() == 1);
+    CHECK(parse_controller("[api]\nlisten = 8080").problems.size() == 1);
+    CHECK(
+        parse_controller("[openflow]\nlisten = [1, \"tls:0.0.0.0:6653\", \"x\"]").problems.size() ==
+        3);
+    CHECK(read_controller("/nonexistent/file").problems.size() == 1);
+}
