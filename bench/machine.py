@@ -89,6 +89,12 @@ class Process:
                 raise Failure(f"{self.name}: {what} did not happen within {seconds} s: {self.tail()}")
             time.sleep(0.05)
 
+    def thread_seconds(self):
+        """{thread: seconds it ran so far}"""
+        tasks = pathlib.Path(f"/proc/{self.popen.pid}/task")
+        return {task.name: int((task / "schedstat").read_text("ascii").split()[0]) / 1e9
+                for task in tasks.iterdir()}
+
     def text(self):
         return pathlib.Path(self.log).read_text(encoding="utf-8", errors="replace")
 

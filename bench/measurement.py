@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every measured program offers to the comparison."""
+import dataclasses
 from dataclasses import dataclass, field
 
 
@@ -10,6 +11,7 @@ class Interval:
     received: int
     sent: int
     drops: dict = field(default_factory=dict)  # by the program's own words, zeros left out
+    core_share: float = 1.0  # of the time, how long its busiest thread had its core
 
     @property
     def mpps(self):
@@ -22,6 +24,7 @@ class Program:
     `device` is a DPDK virtual device with its arguments; the program sends every packet back to the
     port it came from. Core 0 is its control core, core 1 the one that is measured.
     """
+    process = None
     name = ""      # as in the results
     scenario = ""  # what it does to the packets
 
@@ -45,6 +48,14 @@ class Program:
 
     def measure(self, seconds):
         """An Interval."""
+        before = self.process.thread_seconds()
+        interval = self.count(seconds)
+        after = self.process.thread_seconds()
+        busiest = max(after[thread] - before.get(thread, 0) for thread in after)
+        return dataclasses.replace(interval, core_share=min(1.0, busiest / interval.seconds))
+
+    def count(self, seconds):
+        """An Interval by the program's own counters."""
         raise NotImplementedError
 
     def stop(self):

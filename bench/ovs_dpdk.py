@@ -20,7 +20,7 @@ HOP_SOURCE, HOP_DESTINATION = "02:00:00:00:0a:01", "02:00:00:00:0a:02"
 
 class OvsNat(Program):
     name, scenario = "ovs-nat", "sg_nat"
-    switch = database = None
+    database = None
 
     def __init__(self, device, folder, buffers):
         super().__init__(device, folder, buffers)
@@ -60,10 +60,10 @@ class OvsNat(Program):
                    f"other_config:pmd-cpu-mask={1 << machine.MEASURED_CORE:#x}",
                    f"other_config:dpdk-lcore-mask={1 << machine.CONTROL_CORE:#x}",
                    "other_config:dpdk-socket-mem=512", "other_config:dpdk-extra=--in-memory")
-        self.switch = machine.Process(
+        self.process = machine.Process(
             [DAEMON, self.socket, f"--unixctl={self.run_folder}/switch.ctl"],
             f"{self.folder}/ovs-vswitchd.log", env=self.environment)
-        self.switch.wait_until(lambda: os.path.exists(f"{self.run_folder}/switch.ctl"), 30, "its socket")
+        self.process.wait_until(lambda: os.path.exists(f"{self.run_folder}/switch.ctl"), 30, "its socket")
 
     def start(self):
         self.start_daemons()
@@ -91,7 +91,7 @@ class OvsNat(Program):
         return {name: int(total) for name, total in
                 re.findall(r"^(datapath_drop\w*|drop_action\w*) .*total: (\d+)$", text, re.MULTILINE)}
 
-    def measure(self, seconds):
+    def count(self, seconds):
         before = self.drops()
         self.appctl("dpif-netdev/pmd-stats-clear")
         started = time.monotonic()
@@ -126,7 +126,7 @@ class OvsNat(Program):
                                 source=scenario.SHARED_ADDRESS, ttl=inner.ttl - 1))
 
     def stop(self):
-        for process in (self.switch, self.database):
+        for process in (self.process, self.database):
             if process:
                 process.stop()
         shutil.rmtree(self.run_folder, ignore_errors=True)

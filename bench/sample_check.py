@@ -31,23 +31,26 @@ def exchange(end, flows):
     came = {}
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as wire:
         wire.bind((end, 0))
-        for _ in range(2):
-            for flow in flows:
-                wire.send(frames.outer_frame(flow))
-                time.sleep(0.001)
-            time.sleep(0.2)
-        wire.settimeout(1.0)
-        deadline = time.monotonic() + 5
-        while time.monotonic() < deadline:
-            try:
-                frame, address = wire.recvfrom(2048)
-            except TimeoutError:
-                break
-            # The rest are the gateway's own, such as ARP.
-            if address[2] != PACKET_OUTGOING and frame[12:14] == b"\x08\0" and frame[23] == 17:
-                parsed = frames.parse_vxlan(frame)
-                came.setdefault(frames.flow_number(parsed[2]), []).append(parsed)
+        # One at a time: net_pcap's own buffer is a few dozen packets.
+        for flow in flows * 2:
+            wire.send(frames.outer_frame(flow))
+            answer = receive(wire, time.monotonic() + 2)
+            if answer:
+                came.setdefault(frames.flow_number(answer[2]), []).append(answer)
     return came
+
+
+def receive(wire, deadline):
+    """The next VXLAN packet, or None; what else comes is the gateway's own, such as ARP."""
+    while time.monotonic() < deadline:
+        wire.settimeout(max(0.001, deadline - time.monotonic()))
+        try:
+            frame, address = wire.recvfrom(2048)
+        except TimeoutError:
+            return None
+        if address[2] != PACKET_OUTGOING and frame[12:14] == b"\x08\0" and frame[23] == 17:
+            return frames.parse_vxlan(frame)
+    return None
 
 
 def compare(program, flow, came):

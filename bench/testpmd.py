@@ -12,7 +12,6 @@ from sample_check import Expected
 
 class Testpmd(Program):
     name, scenario = "testpmd-macswap", "macswap"
-    process = None
 
     def start(self):
         self.process = machine.Process(
@@ -38,7 +37,7 @@ class Testpmd(Program):
         self.process.wait_until(answer, 10, "an answer to 'show port stats'")
         return asked, *(int(number) for number in answer().groups())
 
-    def measure(self, seconds):
+    def count(self, seconds):
         before = self.counters()
         time.sleep(seconds)
         after = self.counters()
