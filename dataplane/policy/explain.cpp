@@ -152,7 +152,16 @@ std::string detail(const TraceStep& step) {
     }
 }
 
-json::array steps_of(const Snapshot& snapshot, const Trace& trace) {
+// Which groups were asked, where none of their rules fits.
+json::array groups_of(const Snapshot& snapshot, const Plan& plan, std::uint8_t table) {
+    const EndpointId judged = table == openflow::kEgressRule ? plan.source : plan.destination;
+    json::array groups;
+    if (const auto* endpoint = snapshot.core.endpoint(judged, plan.leaves.source.family()))
+        for (const GroupId group : endpoint->groups()) groups.push_back(group.value);
+    return groups;
+}
+
+json::array steps_of(const Snapshot& snapshot, const Plan& plan, const Trace& trace) {
     json::array steps;
     for (const TraceStep& step : trace.steps()) {
         json::object one;
@@ -163,6 +172,9 @@ json::array steps_of(const Snapshot& snapshot, const Trace& trace) {
         one["outcome"] = text(outcome);
         if (step.cookie) one["cookie"] = step.cookie.value;
         one["detail"] = detail(step);
+        const bool rules =
+            step.table == openflow::kEgressRule || step.table == openflow::kIngressRule;
+        if (rules && !step.cookie) one["groups"] = groups_of(snapshot, plan, step.table);
         steps.push_back(std::move(one));
     }
     return steps;
@@ -194,7 +206,7 @@ Result<std::string> explain(const Snapshot& snapshot, std::string_view text_of_r
     reply["leaves"] = json::object{{"source", to_string(plan.leaves.source)},
                                    {"destination", to_string(plan.leaves.destination)}};
     reply["generation"] = plan.generation.value;
-    reply["steps"] = steps_of(snapshot, trace);
+    reply["steps"] = steps_of(snapshot, plan, trace);
     return json::serialize(reply);
 }
 

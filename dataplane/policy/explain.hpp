@@ -12,7 +12,8 @@
 // Reply:    {"verdict": "forward" | "drop" | "answer", "reason": label, "sentence": ...,
 //            "cookie": N, "source_vpc", "destination_vpc", "source_endpoint",
 //            "destination_endpoint": N, "leaves": {"source", "destination"}, "generation": N,
-//            "steps": [{"table", "outcome", "cookie"?, "detail"}]}
+//            "steps": [{"table", "outcome", "cookie"?, "detail", "groups"?: [N]}]}
+//           `groups`: those that were asked where none of their rules fits.
 #pragma once
 
 #include <string>

@@ -59,13 +59,14 @@ TEST_CASE_METHOD(Asked, "an allowed packet's way names rule, route and endpoint 
 }
 
 TEST_CASE_METHOD(Asked, "a denied packet's way says what denied it, and goes on to its end") {
-    const Machine closed = add_machine(9, 1, {});
+    const Machine closed = add_machine(9, 1, {GroupId{77}});
     const auto reply =
         ask(R"({"source_vpc":1,"source":"10.0.1.9","destination":"10.0.2.6","protocol":6})");
     CHECK(reply.at("verdict") == "drop");
     CHECK(reply.at("reason") == "egress_no_rule");
     CHECK(reply.at("source_endpoint").to_number<std::uint32_t>() == closed.id.value);
     CHECK(steps(reply)[2] == "egress_rule deny");
+    CHECK(reply.at("steps").at(2).at("groups").as_array() == json::array{77});
     CHECK(steps(reply).back() == "ingress_rule allow 602");
 }
 

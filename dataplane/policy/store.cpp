@@ -110,6 +110,7 @@ Store::Store(const Options& options)
       qsbr_(options.qsbr),
       pipeline_(options.pipeline),
       zone_capacity_(options.zone_capacity),
+      meter_capacity_(options.meter_capacity),
       zones_(options.zone_capacity),
       changed_(std::make_unique<std::atomic<std::uint32_t>[]>(options.zone_capacity)) {
     auto first = std::make_unique<Snapshot>();
@@ -136,7 +137,10 @@ Result<Prepared> Store::prepare(const Changes& changes) {
     prepared.next_ = std::make_unique<Snapshot>(*current_);
     prepared.next_->generation = Generation{current_->generation.value + 1};
     Commit commit(*current_, prepared.next_->core, indexes());
-    const auto built = build(pipeline_, changes, *differing, *prepared.next_, commit);
+    auto built = build(pipeline_, changes, *differing, *prepared.next_, commit);
+    if (built.ok() && prepared.next_->core.meters.size() > meter_capacity_)
+        built = Error{Error::Code::exhausted,
+                      "there are at most " + std::to_string(meter_capacity_) + " meters", "meters"};
     prepared.taken_ = std::move(commit.taken());
     if (!built) return built.error();
     prepared.released_ = std::move(commit.released());

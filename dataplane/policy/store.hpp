@@ -65,6 +65,7 @@ class Store {
         Outside outside;
         std::span<const openflow::PortRow> ports;  // the built-in entries of table `port`
         std::uint32_t zone_capacity = 16384;       // VPCs open at once, and the outside
+        std::uint32_t meter_capacity = (1U << 16) - 1;
     };
 
     explicit Store(const Options& options);
@@ -120,6 +121,7 @@ class Store {
     reclaim::Qsbr& qsbr_;
     const Pipeline& pipeline_;
     std::uint32_t zone_capacity_;
+    std::uint32_t meter_capacity_;
     ZoneSlots zones_;
     std::unique_ptr<std::atomic<std::uint32_t>[]> changed_;
     std::atomic<const Snapshot*> root_{nullptr};

@@ -261,7 +261,8 @@ TEST_CASE("a full table refuses the bundle as exhausted") {
                  .pipeline = pipeline,
                  .outside = {},
                  .ports = {},
-                 .zone_capacity = 2});
+                 .zone_capacity = 2,
+                 .meter_capacity = 1});
     Changes changes;
     changes.put = {openflow::VniRow{Vni{1}, VpcId{1}, {}}.encode(),
                    openflow::VniRow{Vni{2}, VpcId{2}, {}}.encode()};
@@ -280,6 +281,8 @@ TEST_CASE("a full table refuses the bundle as exhausted") {
     CHECK(store.prepare(changes).error().code == Error::Code::exhausted);
     changes.put.pop_back();
     CHECK(store.prepare(changes).ok());
+    changes.put_meters = {{MeterId{1}, 1, 1}, {MeterId{2}, 1, 1}};
+    CHECK(store.prepare(changes).error().code == Error::Code::exhausted);
 }
 
 // Under ThreadSanitizer: readers walk while the writer commits, publishes and reclaims.

@@ -20,6 +20,7 @@ void enter_vpc(WalkState& walk) {
     if (vni == nullptr) return walk.drop(openflow::kVni, DropReason::unknown_vni);
     walk.note(openflow::kVni, Outcome::match, vni->vpc.cookie, DropReason::none, {},
               vni->vpc.vni.value);
+    walk.source_vpc = &vni->vpc;
     walk.plan.source_vpc = vni->vpc.key.number;
     walk.plan.source_vni = vni->vpc.vni;
     walk.plan.zone = vni->vpc.slot;
@@ -76,7 +77,9 @@ void endpoint(WalkState& walk) {
     Plan& plan = walk.plan;
     if (walk.destination == nullptr)
         walk.destination = core.endpoints.find({walk.destination_vpc, walk.tuple.destination});
-    const VpcRecord* vpc = core.vpcs.find(walk.destination_vpc);
+    const VpcRecord* vpc = walk.destination_vpc == plan.source_vpc
+                               ? walk.source_vpc
+                               : core.vpcs.find(walk.destination_vpc);
     if (walk.destination == nullptr || vpc == nullptr)
         return walk.refuse(openflow::kEndpoint, DropReason::unknown_destination,
                            Answer::host_unreachable);

@@ -25,6 +25,7 @@ struct WalkState {
     // The sender; nullptr on the uplink or while unknown. `source` is an address of the
     // endpoint, not always the one that the packet carries.
     const EndpointRecord* source = nullptr;
+    const VpcRecord* source_vpc = nullptr;
     const SubnetRecord* source_subnet = nullptr;
     // The destination's VPC; 0: outside.
     VpcId destination_vpc{};

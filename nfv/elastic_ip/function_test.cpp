@@ -106,6 +106,22 @@ TEST_CASE_METHOD(Internet, "one of our addresses as a source on the uplink is sp
     CHECK(fate(from_uplink(second, first)) == "spoofed_ip");
 }
 
+TEST_CASE_METHOD(Internet, "nobody outside passes for a member of a VPC") {
+    for (const char* text : {"10.0.1.6", "172.16.0.1", "172.31.255.255", "192.168.1.1",
+                             "100.64.0.1", "100.127.255.255", "169.254.1.1"})
+        CHECK(fate(from_uplink(ip(text), first)) == "private_on_uplink");
+    for (const char* text :
+         {"11.0.0.1", "172.15.0.1", "172.32.0.1", "192.167.1.1", "100.63.0.1", "100.128.0.1"})
+        CHECK(fate(from_uplink(ip(text), first)) == "forward");
+
+    Machine odd = a;  // a VPC numbered out of a public block
+    odd.id = EndpointId{180};
+    odd.address = ip("20.0.0.5");
+    odd.mac = mac("02:00:00:00:20:05");
+    put(odd.row(), odd.source());
+    CHECK(fate(from_uplink(odd.address, first)) == "spoofed_ip");
+}
+
 TEST_CASE_METHOD(Internet, "a private address on the uplink leads to nobody") {
     CHECK(fate(from_uplink(server, a.address)) == "unknown_public_address");
 }
