@@ -4,7 +4,7 @@
 // pass, translates the source and spreads the flows over many adjacencies.
 //
 //   worker_bench -l 1 --in-memory --no-pci --vdev net_pcap0,rx_pcap=FLOWS.pcap,infinite_rx=1
-//       -- [SECONDS [ADJACENCIES]]
+//       -- [SECONDS [ADJACENCIES [CAPACITY]]]
 //
 // The first turns open the connections; what is printed is the steady state after them.
 #include <rte_cycles.h>
@@ -117,6 +117,7 @@ int main(int argc, char** argv) {
     }
     reclaim::Qsbr qsbr(1);
     session::SessionOptions options;
+    if (argc > 3) options.ipv4_capacity = static_cast<std::uint32_t>(std::atoi(argv[3]));
     session::Sessions sessions(options, qsbr);
     session::MeterTable meters(16, 1);
     policy::AdjacencyTable adjacencies(adjacency_count + 1);

@@ -43,6 +43,9 @@ struct Batch {
 };
 
 struct Batches {
+    // Frames that wire::is_common knows: their headers are where they always are, and `headers`
+    // is not filled in.
+    Batch<session::Ipv4> common;
     Batch<session::Ipv4> ipv4;
     Batch<session::Ipv6> ipv6;
 };
@@ -57,7 +60,6 @@ void carry(Worker::State& state, PortId port, rte_mbuf* mbuf, const wire::Header
            const policy::Source& source);
 
 // Looks a batch up and carries what hits; what does not is filed under the misses.
-template <class Family>
-void run_batch(Worker::State& state, PortId port, Batch<Family>& batch);
+void run_batches(Worker::State& state, PortId port, Batches& batches);
 
 }  // namespace sluice::worker

@@ -158,8 +158,18 @@ void carry(Worker::State& state, PortId port, rte_mbuf* mbuf, const wire::Header
     act<Family>(state, port, mbuf, headers, hash, flow, &adjacency, source);
 }
 
-template <class Family>
+namespace {
+
+enum class Shape : std::uint8_t { common, general };
+
+template <class Family, Shape shape>
 void run_batch(Worker::State& state, PortId port, Batch<Family>& batch) {
+    const auto headers_of = [&](unsigned i) __attribute__((always_inline)) {
+        if constexpr (shape == Shape::common)
+            return wire::common_headers(bytes_of(batch.mbufs[i]));
+        else
+            return batch.headers[i];
+    };
     auto& sessions = table<Family>(state);
     const policy::AdjacencyTable& adjacencies = *state.shared.adjacencies;
     const policy::SourceTable& sources = *state.shared.sources;
@@ -175,7 +185,7 @@ void run_batch(Worker::State& state, PortId port, Batch<Family>& batch) {
         if (flow == session::kNoFlow || !(sessions.flow(flow).key == batch.keys[i]))
             flow = sessions.find(batch.keys[i], batch.hashes[i]);
         if (flow == session::kNoFlow) {
-            state.misses[state.miss_count++] = {batch.mbufs[i], batch.headers[i], port};
+            state.misses[state.miss_count++] = {batch.mbufs[i], headers_of(i), port};
             continue;
         }
         const session::FlowState& words = sessions.flow(flow).state;
@@ -188,15 +198,24 @@ void run_batch(Worker::State& state, PortId port, Batch<Family>& batch) {
     // Everything is here.
     for (unsigned i = 0; i < batch.count; ++i)
         if (batch.flows[i] != session::kNoFlow)
-            act<Family>(state, port, batch.mbufs[i], batch.headers[i], batch.hashes[i],
-                        batch.flows[i], batch.adjacencies[i], *batch.sources[i]);
+            act<Family>(state, port, batch.mbufs[i], headers_of(i), batch.hashes[i], batch.flows[i],
+                        batch.adjacencies[i], *batch.sources[i]);
+}
+
+}  // namespace
+
+void run_batches(Worker::State& state, PortId port, Batches& batches) {
+    if (batches.common.count != 0)
+        run_batch<session::Ipv4, Shape::common>(state, port, batches.common);
+    if (batches.ipv4.count != 0)
+        run_batch<session::Ipv4, Shape::general>(state, port, batches.ipv4);
+    if (batches.ipv6.count != 0)
+        run_batch<session::Ipv6, Shape::general>(state, port, batches.ipv6);
 }
 
 template void carry<session::Ipv4>(Worker::State&, PortId, rte_mbuf*, const wire::Headers&,
                                    std::uint64_t, FlowIndex, const Adjacency&, const Source&);
 template void carry<session::Ipv6>(Worker::State&, PortId, rte_mbuf*, const wire::Headers&,
                                    std::uint64_t, FlowIndex, const Adjacency&, const Source&);
-template void run_batch<session::Ipv4>(Worker::State&, PortId, Batch<session::Ipv4>&);
-template void run_batch<session::Ipv6>(Worker::State&, PortId, Batch<session::Ipv6>&);
 
 }  // namespace sluice::worker

@@ -72,14 +72,13 @@ wire::Headers parse_general(Worker::State& state, const port::ReceiveQueue& queu
     return headers;
 }
 
-// The headers are in their place already.
 template <class Family>
-[[gnu::always_inline]] inline void enter(Worker::State& state, Batch<Family>& batch,
-                                         rte_mbuf* mbuf) {
+[[gnu::always_inline]] inline void enter(Worker::State& state, Batch<Family>& batch, rte_mbuf* mbuf,
+                                         const wire::Headers& headers) {
     auto& sessions = table<Family>(state);
     const unsigned i = batch.count++;
     batch.mbufs[i] = mbuf;
-    batch.keys[i] = key_of<Family>(bytes_of(mbuf), batch.headers[i]);
+    batch.keys[i] = key_of<Family>(bytes_of(mbuf), headers);
     batch.hashes[i] = sessions.hash(batch.keys[i]);
     sessions.prefetch(batch.hashes[i]);
 }
@@ -98,11 +97,13 @@ void sort(Worker::State& state, const port::ReceiveQueue& queue, rte_mbuf* mbuf)
     // Not followed yet: without its ports no connection covers it.
     if (headers.has(wire::kFragment)) return refuse(DropReason::inner_fragment);
     if (headers.has(wire::kInnerV6)) {
-        state.batches->ipv6.headers[state.batches->ipv6.count] = headers;
-        enter(state, state.batches->ipv6, mbuf);
+        Batch<session::Ipv6>& ipv6 = state.batches->ipv6;
+        ipv6.headers[ipv6.count] = headers;
+        enter(state, ipv6, mbuf, headers);
     } else {
-        state.batches->ipv4.headers[state.batches->ipv4.count] = headers;
-        enter(state, state.batches->ipv4, mbuf);
+        Batch<session::Ipv4>& ipv4 = state.batches->ipv4;
+        ipv4.headers[ipv4.count] = headers;
+        enter(state, ipv4, mbuf, headers);
     }
 }
 
@@ -135,17 +136,16 @@ unsigned run_queue(Worker::State& state, const port::ReceiveQueue& queue) {
         __builtin_prefetch(bytes_of(received[i]) + 64);
     }
 
-    Batch<session::Ipv4>& ipv4 = state.batches->ipv4;
-    Batch<session::Ipv6>& ipv6 = state.batches->ipv6;
-    ipv4.count = ipv6.count = 0;
+    Batches& batches = *state.batches;
+    batches.common.count = batches.ipv4.count = batches.ipv6.count = 0;
     const wire::FastReceiver& fast = state.fast_receivers[queue.port.value];
     std::uint64_t octets = 0;
     for (unsigned i = 0; i < count; ++i) {
         rte_mbuf* mbuf = received[i];
         octets += mbuf->pkt_len;
-        if (wire::parse_fast(bytes_of(mbuf), mbuf->data_len, mbuf->pkt_len, fast,
-                             ipv4.headers[ipv4.count])) [[likely]]
-            enter(state, ipv4, mbuf);
+        const std::uint8_t* frame = bytes_of(mbuf);
+        if (wire::is_common(frame, mbuf->data_len, mbuf->pkt_len, fast)) [[likely]]
+            enter(state, batches.common, mbuf, wire::common_headers(frame));
         else
             sort(state, queue, mbuf);
     }
@@ -153,8 +153,7 @@ unsigned run_queue(Worker::State& state, const port::ReceiveQueue& queue) {
     counters.received.add(count);
     counters.received_octets.add(octets);
 
-    if (ipv4.count != 0) run_batch(state, queue.port, ipv4);
-    if (ipv6.count != 0) run_batch(state, queue.port, ipv6);
+    run_batches(state, queue.port, batches);
     flush_all(state);
     if (state.miss_count != 0)
         run_misses(state, count == kBurst ? state.options.walk_budget : kBurst);
