@@ -12,10 +12,14 @@ using openflow::Entry;
 using openflow::EntryKey;
 using openflow::TableSchema;
 
+// Keys where they lie in the bundle: copying each would cost an allocation.
 struct KeyHash {
-    std::size_t operator()(const EntryKey& key) const {
-        return static_cast<std::size_t>(openflow::key_hash(key));
+    std::size_t operator()(const EntryKey* key) const {
+        return static_cast<std::size_t>(openflow::key_hash(*key));
     }
+};
+struct SameKey {
+    bool operator()(const EntryKey* a, const EntryKey* b) const { return *a == *b; }
 };
 
 struct TableChanges {
@@ -36,24 +40,24 @@ Result<void> writable(const Pipeline& pipeline, std::uint8_t table) {
 // Checks every entry, and boils the bundle down to what differs from what is there.
 Result<TableChanges> differences(const Pipeline& pipeline, const Snapshot& current,
                                  const Changes& changes) {
-    std::unordered_map<EntryKey, const Entry*, KeyHash> wanted;
+    std::unordered_map<const EntryKey*, const Entry*, KeyHash, SameKey> wanted;
     wanted.reserve(changes.put.size() + changes.remove.size());
     for (const EntryKey& key : changes.remove) {
         if (const auto ok = writable(pipeline, key.table); !ok) return ok.error();
-        wanted[key] = nullptr;
+        wanted[&key] = nullptr;
     }
     for (const Entry& entry : changes.put) {
         if (const auto ok = writable(pipeline, entry.key.table); !ok) return ok.error();
         if (const auto ok = openflow::validate(*pipeline.table(entry.key.table), entry); !ok)
             return ok.error();
-        wanted[entry.key] = &entry;
+        wanted[&entry.key] = &entry;
     }
     TableChanges result;
     for (const auto& [key, after] : wanted) {
-        const Entry* before = current.find(key);
+        const Entry* before = current.find(*key);
         if (before == after) continue;  // neither is there
         if (before != nullptr && after != nullptr && *before == *after) continue;
-        result.of[key.table].push_back({before, after});
+        result.of[key->table].push_back({before, after});
     }
     return result;
 }
