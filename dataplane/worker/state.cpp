@@ -48,7 +48,8 @@ Worker::State::State(WorkerOptions worker_options, Shared& shared_with_all)
         fast_receivers[port.id.value] = fast_receiver(port, shared.vteps);
     }
     random ^= rte_rdtsc() * (options.index + 1);
-    now = clock.nanoseconds(rte_rdtsc());
+    turn_end = rte_rdtsc();
+    now = clock.nanoseconds(turn_end);
     tick = aged = session::Tick::from_nanoseconds(now);
     samples_left = kSamplesPerTurn;
 }

@@ -85,6 +85,9 @@ struct Worker::State {
     std::vector<wire::Receiver> receivers;
     std::vector<wire::FastReceiver> fast_receivers;
 
+    std::uint64_t turn_end = 0;  // TSC at the end of the last turn
+    unsigned busy_turns = 0;     // since the last housekeeping
+
     // Of this turn.
     std::uint64_t now = 0;  // nanoseconds
     session::Tick tick;

@@ -165,17 +165,24 @@ unsigned run_queue(Worker::State& state, const port::ReceiveQueue& queue) {
 
 unsigned Worker::turn() {
     State& state = *state_;
-    const std::uint64_t start = rte_rdtsc();
+    const std::uint64_t start = state.turn_end;
     state.now = state.clock.nanoseconds(start);
     state.tick = session::Tick::from_nanoseconds(state.now);
     unsigned count = 0;
     for (const port::ReceiveQueue& queue : state.options.ports.receive)
         count += run_queue(state, queue);
-    run_housekeeping(state);
-    flush_all(state);
+    // While packets come one after another, the rest can wait for a few turns.
+    constexpr unsigned kBusyTurns = 8;
+    if (count == 0 || ++state.busy_turns == kBusyTurns) {
+        state.busy_turns = 0;
+        run_housekeeping(state);
+        flush_all(state);
+    }
     state.shared.qsbr->quiescent(state.options.index);
 
-    const std::uint64_t cycles = rte_rdtsc() - start;
+    // One reading of the clock ends this turn and starts the next.
+    state.turn_end = rte_rdtsc();
+    const std::uint64_t cycles = state.turn_end - start;
     state.counters.turns.add(1);
     if (count == 0) {
         state.counters.idle_turns.add(1);

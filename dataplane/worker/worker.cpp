@@ -38,6 +38,9 @@ void Worker::run() {
         qsbr.offline(reader);
         std::this_thread::sleep_for(std::chrono::microseconds(state.options.sleep_microseconds));
         qsbr.online(reader);
+        const std::uint64_t now = rte_rdtsc();
+        state.counters.idle_cycles.add(now - state.turn_end);
+        state.turn_end = now;
     }
     qsbr.offline(reader);
 }
