@@ -268,8 +268,8 @@ void read_root(Reader::Table root, Config& config) {
     auto sessions = root.table("sessions");
     config.sessions.capacity = static_cast<std::uint32_t>(
         sessions.integer("capacity", 1024, 100'000'000, config.sessions.capacity));
-    config.sessions.ipv6_capacity = static_cast<std::uint32_t>(
-        sessions.integer("ipv6_capacity", 1024, 50'000'000, config.sessions.ipv6_capacity));
+    config.sessions.ipv6_capacity = static_cast<std::uint32_t>(sessions.integer(
+        "ipv6_capacity", 1024, 50'000'000, std::max(1024U, config.sessions.capacity / 4)));
     sessions.finish();
 
     root.tables("port", [&](Reader::Table table) { read_port(std::move(table), config); });

@@ -88,7 +88,7 @@ struct Config {
     } memory;
     struct {
         std::uint32_t capacity = 1'000'000;     // connections over IPv4
-        std::uint32_t ipv6_capacity = 250'000;  // connections over IPv6
+        std::uint32_t ipv6_capacity = 250'000;  // over IPv6; unless given, a quarter of that
     } sessions;
     std::vector<Port> ports;
     struct {

@@ -31,6 +31,14 @@ std::string replaced(std::string text, const std::string& from, const std::strin
     return text.replace(at, from.size(), to);
 }
 
+// The repository, from wherever in it the test runs.
+std::filesystem::path root() {
+    auto folder = std::filesystem::current_path();
+    while (!std::filesystem::exists(folder / "deploy") && folder.has_relative_path())
+        folder = folder.parent_path();
+    return folder;
+}
+
 }  // namespace
 
 TEST_CASE("a small configuration is complete with defaults", "[config]") {
@@ -41,6 +49,7 @@ TEST_CASE("a small configuration is complete with defaults", "[config]") {
     CHECK(config->workers == std::vector<unsigned>{1});
     CHECK(config->memory.hugepages == Hugepages::automatic);
     CHECK(config->sessions.capacity == 1'000'000);
+    CHECK(config->sessions.ipv6_capacity == 250'000);
     REQUIRE(config->ports.size() == 1);
     CHECK(config->ports[0].mtu == 1600);
     CHECK(config->ports[0].device_name() == "net_af_packet0");
@@ -181,6 +190,18 @@ TEST_CASE("the same device or address on two ports is refused", "[config]") {
           "f:9: port[1].device: expected each device once, found \"net_af_packet0\" "
           "again");
     CHECK(found[1] == "f:9: port[1].addresses: expected each address once, found 192.0.2.1 again");
+}
+
+TEST_CASE("the example has no problem, and every default that it names is the default",
+          "[config]") {
+    const auto example = load(root() / "deploy/gateway.example.toml");
+    const auto* config = std::get_if<Config>(&example);
+    REQUIRE(config != nullptr);
+    const Config defaults;
+    CHECK(config->log == defaults.log);
+    CHECK(config->memory.packet_buffers == defaults.memory.packet_buffers);
+    CHECK(config->sessions.capacity == defaults.sessions.capacity);
+    CHECK(config->sessions.ipv6_capacity == defaults.sessions.ipv6_capacity);
 }
 
 TEST_CASE("a file that cannot be read is a problem without a line", "[config]") {

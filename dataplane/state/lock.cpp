@@ -5,12 +5,19 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "dataplane/state/state.hpp"
 
 namespace sluice::state {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{1000};
+
+}  // namespace
 
 Result<Lock> Lock::take(const std::filesystem::path& folder, const std::string& name) {
     std::error_code error;
@@ -23,8 +30,15 @@ Result<Lock> Lock::take(const std::filesystem::path& folder, const std::string& 
                                  file.string(), std::strerror(errno)),
                      "state_dir"};
     Lock lock(handle);
-    // The kernel lets go of it when its holder dies, however it dies.
-    if (flock(handle, LOCK_EX | LOCK_NB) == 0) {
+    // The kernel lets go of it when its holder dies, however it dies; of one that was just
+    // killed, when its memory is freed.
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    bool held = flock(handle, LOCK_EX | LOCK_NB) == 0;
+    while (!held && std::chrono::steady_clock::now() < deadline) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        held = flock(handle, LOCK_EX | LOCK_NB) == 0;
+    }
+    if (held) {
         const auto text = fmt::format("{}\n", getpid());
         if (ftruncate(handle, 0) != 0 || pwrite(handle, text.data(), text.size(), 0) < 0)
             return Error{Error::Code::unavailable,

@@ -23,7 +23,8 @@ struct sqlite3_stmt;
 
 namespace sluice::state {
 
-// Holds the folder for this process: a second holder is refused, a dead one is not waited for.
+// Holds the folder for this process: a second holder is refused after a second, which is
+// for a killed one to be gone.
 class Lock {
   public:
     static Result<Lock> take(const std::filesystem::path& folder, const std::string& name);
