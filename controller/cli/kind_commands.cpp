@@ -244,7 +244,8 @@ ExitStatus show_resource(Session& session, const KindInfo& kind, const json::val
                 const auto& status = item.value().get_object();
                 if (const auto* value = member(status, "state")) state = cell(*value);
                 if (const auto* value = member(status, "reason")) reason = cell(*value);
-                pairs.emplace_back("status", state + (reason.empty() ? "" : ": " + reason));
+                pairs.emplace_back("status",
+                                   state + (reason.empty() || reason == "-" ? "" : ": " + reason));
             } else if ((name == "rules" || name == "routes") && item.value().is_array()) {
                 pairs.emplace_back(name, several_lines(session, name, item.value().get_array()));
             } else {

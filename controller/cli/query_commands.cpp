@@ -87,6 +87,9 @@ void print_explanation(const json::object& answer) {
         if (const auto* found = object.if_contains("resource"); found && found->is_object())
             resource = fmt::format("{} {}", text_of(found->get_object(), "kind"),
                                    text_of(found->get_object(), "name"));
+        // Where no rule matched: the groups that were asked.
+        if (const auto groups = text_of(object, "groups"); resource.empty() && !groups.empty())
+            resource = "none of " + groups;
         rows.push_back({"  " + text_of(object, "table"), text_of(object, "outcome"), resource,
                         text_of(object, "detail")});
     }
@@ -156,13 +159,31 @@ json::array items_of(const json::value& answer) {
     return items && items->is_array() ? items->get_array() : json::array{};
 }
 
+std::string protocol_name(const json::object& flow) {
+    const auto number = text_of(flow, "protocol");
+    constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+        {"1", "icmp"}, {"6", "tcp"}, {"17", "udp"}, {"58", "icmpv6"}, {"132", "sctp"}};
+    for (const auto& [known, name] : kNames)
+        if (number == known) return std::string(name);
+    return number;
+}
+
+// "address:port"; without a port where the protocol has none.
+std::string end_of(const json::object& flow, std::string_view address, std::string_view port,
+                   bool has_ports) {
+    auto text = text_of(flow, address);
+    const auto number = text_of(flow, port);
+    if (!has_ports || number.empty()) return text;
+    return text.find(':') == text.npos ? text + ":" + number : "[" + text + "]:" + number;
+}
+
 // One flow as a line: ends as "address:port", counts of both directions in one cell.
 json::object flow_line(const json::object& flow) {
-    const auto end = [&](std::string_view address, std::string_view port) {
-        auto text = text_of(flow, address);
-        const auto number = text_of(flow, port);
-        if (number.empty() || number == "0") return text;
-        return text.find(':') == text.npos ? text + ":" + number : "[" + text + "]:" + number;
+    const auto protocol = protocol_name(flow);
+    const bool has_ports = protocol == "tcp" || protocol == "udp" || protocol == "sctp";
+    const auto ends = [&](const json::object& tuple) {
+        return std::pair(end_of(tuple, "source", "source_port", has_ports),
+                         end_of(tuple, "destination", "destination_port", has_ports));
     };
     const auto count = [&](std::string_view what) {
         const auto way = [&](std::string_view direction) -> std::string {
@@ -171,15 +192,21 @@ json::object flow_line(const json::object& flow) {
         };
         return way("forward") + " / " + way("reverse");
     };
-    return {{"protocol", text_of(flow, "protocol")},
-            {"source", end("source", "source_port")},
-            {"destination", end("destination", "destination_port")},
-            {"translated", text_of(flow, "translated")},
+    const auto [source, destination] = ends(flow);
+    std::string translated = "-";
+    if (const auto* to = flow.if_contains("translated"); to && to->is_object()) {
+        const auto [from, until] = ends(to->get_object());
+        translated = from + " > " + until;
+    }
+    return {{"protocol", protocol},
+            {"source", source},
+            {"destination", destination},
+            {"translated", translated},
             {"state", text_of(flow, "state")},
             {"packets", count("packets")},
             {"bytes", count("bytes")},
-            {"age", text_of(flow, "age_seconds")},
-            {"idle", text_of(flow, "idle_seconds")}};
+            {"age", text_of(flow, "age_seconds") + "s"},
+            {"idle", text_of(flow, "idle_seconds") + "s"}};
 }
 
 void add_filter_command(CLI::App& app, Session& session, const std::string& name,
@@ -212,7 +239,7 @@ void add_audit(CLI::App& app, Session& session) {
             std::string query;
             add_query(query, "limit", filter->limit);
             print_items(session, items_of(session.api().call("GET", "/v1/audit", query)),
-                        {"at", "who", "action", "kind", "name", "object_id", "version"});
+                        {"time", "actor", "action", "kind", "object_name", "object_id"});
             return done;
         };
     });

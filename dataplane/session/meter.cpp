@@ -14,6 +14,10 @@ constexpr std::uint64_t kQuantumNanoseconds = 20'000;
 constexpr unsigned kTimeShift = 8;  // arrival times are in 1/256 ns
 // A worker's unspent bits are worth nothing after this: an idle limit must not save up.
 constexpr std::uint64_t kStaleNanoseconds = 1'000'000;
+// How long a packet may wait for its turn, and how much may wait with it: enough for a TCP
+// sender to hear of a loss by what follows it, little against what a worker can hold.
+constexpr double kPatienceNanoseconds = 50e6;
+constexpr double kPatienceBits = 3e6;
 
 constexpr std::uint32_t hash_of(MeterId id) {
     return static_cast<std::uint32_t>((id.value * 0x9e3779b97f4a7c15ULL) >> 32);
@@ -77,6 +81,9 @@ Result<void> MeterTable::set(MeterId id, MeterRate rate) {
     meter.burst_time.store(
         static_cast<std::uint64_t>(per_bit * static_cast<double>(rate.burst_bits)),
         std::memory_order_relaxed);
+    meter.patience.store(static_cast<std::uint64_t>(std::min(
+                             kPatienceNanoseconds * (1U << kTimeShift), kPatienceBits * per_bit)),
+                         std::memory_order_relaxed);
     const std::uint64_t quantum =
         std::min(rate.burst_bits / 16,
                  static_cast<std::uint64_t>(static_cast<double>(rate.bits_per_second) *
@@ -99,47 +106,56 @@ void MeterTable::remove(MeterId id) {
     --used_;
 }
 
-bool MeterTable::draw(Meter& meter, std::uint64_t bits, std::uint64_t now) {
+std::uint64_t MeterTable::draw(Meter& meter, std::uint64_t bits, std::uint64_t now, bool may_wait) {
     const std::uint64_t cost =
         bits * meter.time_per_bit.load(std::memory_order_relaxed) >> kBitShift;
-    const std::uint64_t burst = meter.burst_time.load(std::memory_order_relaxed);
+    const auto burst = static_cast<std::int64_t>(meter.burst_time.load(std::memory_order_relaxed));
+    const auto patience =
+        may_wait ? static_cast<std::int64_t>(meter.patience.load(std::memory_order_relaxed)) : 0;
     const std::uint64_t time = now << kTimeShift;
     std::uint64_t arrival = meter.arrival.load(std::memory_order_relaxed);
     for (;;) {
         // Signed: the clock wraps after two years.
         const std::uint64_t from = static_cast<std::int64_t>(arrival - time) > 0 ? arrival : time;
         const std::uint64_t next = from + cost;
-        if (static_cast<std::int64_t>(next - time) > static_cast<std::int64_t>(burst)) return false;
+        const std::int64_t early = static_cast<std::int64_t>(next - time) - burst;
+        if (early > patience) return kRefused;
         if (meter.arrival.compare_exchange_weak(arrival, next, std::memory_order_relaxed))
-            return true;
+            return early <= 0 ? now : now + (static_cast<std::uint64_t>(early) >> kTimeShift) + 1;
     }
 }
 
-bool MeterTable::admit(unsigned worker, MeterIndex index, std::uint32_t octets, std::uint64_t now) {
-    if (index.value == 0) return true;
+std::uint64_t MeterTable::pass(unsigned worker, MeterIndex index, std::uint32_t octets,
+                               std::uint64_t now, bool may_wait) {
+    if (index.value == 0) return now;
     Meter& meter = meters_[index.value];
-    if (meter.time_per_bit.load(std::memory_order_relaxed) == 0) return true;
+    if (meter.time_per_bit.load(std::memory_order_relaxed) == 0) return now;
     Share& share = shares_[worker][index.value];
     const auto bits = std::int64_t{octets} * 8;
-    if (share.bits != 0 && now - share.drawn > kStaleNanoseconds) share.bits = 0;
+    if (share.bits != 0 && now > share.valid && now - share.valid > kStaleNanoseconds)
+        share.bits = 0;
     if (share.bits >= bits) {
         share.bits -= bits;
-        return true;
+        return std::max(now, share.valid);
     }
     const std::int64_t missing = bits - share.bits;
     const std::int64_t quantum = meter.quantum.load(std::memory_order_relaxed);
-    if (quantum > missing && draw(meter, static_cast<std::uint64_t>(quantum), now)) {
-        share.bits += quantum - bits;
-        share.drawn = now;
-        return true;
+    if (quantum > missing) {
+        const std::uint64_t when = draw(meter, static_cast<std::uint64_t>(quantum), now, may_wait);
+        if (when != kRefused) {
+            share.bits += quantum - bits;
+            share.valid = when;
+            return when;
+        }
     }
-    if (draw(meter, static_cast<std::uint64_t>(missing), now)) {
+    const std::uint64_t when = draw(meter, static_cast<std::uint64_t>(missing), now, may_wait);
+    if (when != kRefused) {
         share.bits = 0;
-        return true;
+        return when;
     }
     share.refused.store(share.refused.load(std::memory_order_relaxed) + 1,
                         std::memory_order_relaxed);
-    return false;
+    return kRefused;
 }
 
 std::uint64_t MeterTable::refused(MeterIndex index) const {

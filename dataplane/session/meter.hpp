@@ -7,6 +7,11 @@
 // it, and costs a shared line once per quantum. What workers hold unspent is at most a quantum
 // each. A packet either passes whole or not at all.
 //
+// What exceeds the burst need not be lost: departure() admits what would conform a little
+// later and says when (it is shaped), and refuses beyond that. Without it TCP does not reach
+// the limit where the round trip is short: the tail of a burst is lost, the sender waits for
+// its retransmission timer of 200 ms, and a burst of 100 ms has filled long before.
+//
 // Threads: `set` and `remove` by the control thread; `find` and `admit` by workers, each with
 // its own number, lock-free. Time is injected: nanoseconds of one monotonic clock.
 #pragma once
@@ -44,7 +49,16 @@ class MeterTable {
     [[nodiscard]] MeterIndex find(MeterId id) const;
 
     // Whether `octets` may pass now. Index 0 always may.
-    bool admit(unsigned worker, MeterIndex index, std::uint32_t octets, std::uint64_t now);
+    bool admit(unsigned worker, MeterIndex index, std::uint32_t octets, std::uint64_t now) {
+        return pass(worker, index, octets, now, false) != kRefused;
+    }
+    // When they may: `now` or later, at most 50 ms or 3 Mbit later, whichever is sooner. The
+    // answers of one worker never go back in time, so that packets keep their order.
+    static constexpr std::uint64_t kRefused = ~0ULL;
+    std::uint64_t departure(unsigned worker, MeterIndex index, std::uint32_t octets,
+                            std::uint64_t now) {
+        return pass(worker, index, octets, now, true);
+    }
 
     // Packets it refused, summed over the workers.
     [[nodiscard]] std::uint64_t refused(MeterIndex index) const;
@@ -55,17 +69,20 @@ class MeterTable {
         std::atomic<std::uint64_t> arrival{0};
         std::atomic<std::uint64_t> time_per_bit{0};  // 1/256 ns << kBitShift; 0: unlimited
         std::atomic<std::uint64_t> burst_time{0};    // 1/256 ns
+        std::atomic<std::uint64_t> patience{0};      // 1/256 ns
         std::atomic<std::uint32_t> quantum{0};       // bits
     };
     struct Share {  // a worker's
         std::int64_t bits = 0;
-        std::uint64_t drawn = 0;  // when, ns: an old quantum is worth nothing
+        std::uint64_t valid = 0;  // from when, ns; an old quantum is worth nothing
         std::atomic<std::uint64_t> refused{0};
     };
     static constexpr unsigned kBitShift = 16;
     static constexpr std::uint32_t kNoSlot = ~0U;
 
-    bool draw(Meter& meter, std::uint64_t bits, std::uint64_t now);
+    std::uint64_t pass(unsigned worker, MeterIndex index, std::uint32_t octets, std::uint64_t now,
+                       bool may_wait);
+    static std::uint64_t draw(Meter& meter, std::uint64_t bits, std::uint64_t now, bool may_wait);
     // Where the id is, or where it would go; kNoSlot if the map is full.
     [[nodiscard]] std::uint32_t slot_for(MeterId id) const;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/session/meter.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <vector>
 
 using namespace sluice;
 using namespace sluice::session;
@@ -66,6 +68,45 @@ TEST_CASE("an idle limit saves up its burst and no more") {
     while (meters.admit(0, index, 1000, 5 * kSecond + kSecond / 10)) octets += 1000;
     CHECK(octets <= 101'000);
     CHECK(octets >= 99'000);
+}
+
+TEST_CASE(
+    "what exceeds the burst waits its turn, in order and at the rate, and no longer than 50 ms") {
+    for (const unsigned workers : {1U, 2U}) {
+        MeterTable meters(1, workers);
+        REQUIRE(meters.set(MeterId{1}, {20'000'000, 2'000'000}).ok());
+        const MeterIndex index = meters.find(MeterId{1});
+        std::vector<std::uint64_t> departures;
+        std::vector<std::uint64_t> last(workers);
+        const std::uint64_t start = 5 * kSecond;
+        // 10,000 packets at once: the burst now, then what 50 ms carry, the rest is refused.
+        for (unsigned i = 0; i < 10'000; ++i) {
+            const auto when = meters.departure(i % workers, index, 1250, start);
+            if (when == MeterTable::kRefused) continue;
+            CHECK(when >= last[i % workers]);
+            last[i % workers] = when;
+            departures.push_back(when);
+        }
+        CHECK(departures.back() <= start + 50'000'000 + 1);
+        const auto later = std::count_if(departures.begin(), departures.end(),
+                                         [&](std::uint64_t when) { return when > start; });
+        CHECK(departures.size() - static_cast<std::size_t>(later) == 200);  // 2 Mbit
+        CHECK(later == 100);                                                // 50 ms of 20 Mbit/s
+    }
+}
+
+TEST_CASE("a fast limit keeps no more than 3 Mbit waiting") {
+    MeterTable meters(1, 1);
+    REQUIRE(meters.set(MeterId{1}, {10'000'000'000, 1'000'000}).ok());
+    const MeterIndex index = meters.find(MeterId{1});
+    std::uint64_t waiting = 0;
+    for (;;) {
+        const auto when = meters.departure(0, index, 1250, kSecond);
+        if (when == MeterTable::kRefused) break;
+        if (when > kSecond) waiting += 10'000;
+    }
+    CHECK(waiting <= 3'000'000);
+    CHECK(waiting >= 2'700'000);
 }
 
 TEST_CASE("a meter that changes its rate keeps its index; one that goes limits nobody") {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hit that is not like the packets before it: every check in its order, with its reason.
+#include <algorithm>
+
 #include "dataplane/wire/checksum.hpp"
 #include "dataplane/worker/batch.hpp"
 #include "dataplane/worker/stages.hpp"
@@ -94,14 +96,22 @@ Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex ind
     return Outcome::carry;
 }
 
+// False: refused. Where a limit lets the packet pass later, it is held when it is sent.
 template <class Family>
 bool within_meters(Worker::State& state, const Item& item, session::FlowIndex index) {
     const auto& connection = table<Family>(state).connection(session::connection_of(index));
-    for (const auto& meter : connection.meters[session::is_reverse(index)])
-        if (!state.shared.meters->admit(state.options.index,
-                                        session::MeterIndex{meter.load(std::memory_order_relaxed)},
-                                        item.headers.ip_length, state.now))
-            return false;
+    std::uint64_t departure = state.now;
+    for (const auto& meter : connection.meters[session::is_reverse(index)]) {
+        const std::uint64_t when = state.shared.meters->departure(
+            state.options.index, session::MeterIndex{meter.load(std::memory_order_relaxed)},
+            item.headers.ip_length, state.now);
+        if (when == session::MeterTable::kRefused) return false;
+        departure = std::max(departure, when);
+    }
+    if (departure == state.now) return true;
+    constexpr std::uint64_t kMostPatience = 50'000'000;  // as MeterTable::departure
+    if (departure - state.now > state.pacer.patience(kMostPatience)) return false;
+    state.hold_until = departure;
     return true;
 }
 

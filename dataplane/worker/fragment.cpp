@@ -3,6 +3,8 @@
 // side of the tunnel, so that the outer packet never has to be (RFC 7348 section 4.3).
 #include "dataplane/wire/fragment.hpp"
 
+#include <utility>
+
 #include "dataplane/worker/stages.hpp"
 
 namespace sluice::worker {
@@ -10,6 +12,8 @@ namespace sluice::worker {
 void send_fragments(Worker::State& state, const Item& item, const policy::Adjacency& adjacency,
                     const OuterFacts& outer) {
     const policy::ZoneSlot zone = adjacency.zone;
+    // A limit that delays the packet delays each of its pieces.
+    const std::uint64_t until = std::exchange(state.hold_until, 0);
     const std::uint32_t l3 = item.headers.l3;
     const auto plan = wire::FragmentPlan::make(contiguous(item.mbuf).subspan(l3), adjacency.mtu);
     if (!plan) return drop(state, item, {DropReason::too_big, zone, nullptr});
@@ -37,8 +41,10 @@ void send_fragments(Worker::State& state, const Item& item, const policy::Adjace
         rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(kFront + length));
         OuterFacts facts = outer;
         facts.ip_length = static_cast<std::uint32_t>(length);
+        state.hold_until = until;
         encapsulate(state, mbuf, kFront, adjacency, facts);
     }
+    state.hold_until = 0;
     rte_pktmbuf_free(item.mbuf);
 }
 

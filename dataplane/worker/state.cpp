@@ -54,7 +54,9 @@ Worker::State::State(WorkerOptions worker_options, Shared& shared_with_all)
     samples_left = kSamplesPerTurn;
 }
 
-Worker::State::~State() = default;
+Worker::State::~State() {
+    while (const auto held = pacer.next(~0ULL)) rte_pktmbuf_free(held->mbuf);
+}
 
 void flush(Worker::State& state, SendQueue& port) {
     if (port.count == 0) return;

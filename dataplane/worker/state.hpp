@@ -8,9 +8,11 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "dataplane/wire/fast_parser.hpp"
+#include "dataplane/worker/pacer.hpp"
 #include "dataplane/worker/worker.hpp"
 
 namespace sluice::worker {
@@ -101,6 +103,11 @@ struct Worker::State {
     unsigned miss_count = 0;
     unsigned other_count = 0;
 
+    // What bandwidth limits have delayed; and until when the packet in hand is to wait, 0: not.
+    static constexpr std::size_t kMostHeld = 4096;
+    Pacer pacer{kMostHeld};
+    std::uint64_t hold_until = 0;
+
     RateLimit error_limit{1000, 100};  // ICMP errors sent
     std::uint64_t random = 0x9e3779b97f4a7c15ULL;
 
@@ -131,6 +138,10 @@ void flush_all(Worker::State& state);
 
 // The packet is the device's afterwards. It is complete, Ethernet header first.
 inline void send(Worker::State& state, PortId port, rte_mbuf* mbuf) {
+    if (__builtin_expect(state.hold_until != 0, 0)) {
+        const std::uint64_t until = std::exchange(state.hold_until, 0);
+        if (!state.pacer.full()) return state.pacer.hold(until, port, mbuf);
+    }
     SendQueue& queue = state.send_queues[port.value];
     if (__builtin_expect(mbuf->nb_segs > 1 && !queue.multi_segment, 0) &&
         rte_pktmbuf_linearize(mbuf) != 0) {

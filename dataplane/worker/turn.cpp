@@ -161,6 +161,11 @@ unsigned run_queue(Worker::State& state, const port::ReceiveQueue& queue) {
     return count;
 }
 
+// What a bandwidth limit had delayed until now.
+void release(Worker::State& state) {
+    while (const auto held = state.pacer.next(state.now)) send(state, held->port, held->mbuf);
+}
+
 }  // namespace
 
 unsigned Worker::turn() {
@@ -168,6 +173,7 @@ unsigned Worker::turn() {
     const std::uint64_t start = state.turn_end;
     state.now = state.clock.nanoseconds(start);
     state.tick = session::Tick::from_nanoseconds(state.now);
+    release(state);
     unsigned count = 0;
     for (const port::ReceiveQueue& queue : state.options.ports.receive)
         count += run_queue(state, queue);

@@ -7,7 +7,7 @@ from . import shell
 
 def text(world, who, *words, check=True):
     controller = world.lab.controller
-    done = shell.run("env", f"SLUICE_API={controller.base}", f"SLUICE_TOKEN=lab-{who}",
+    done = shell.run("env", f"SLUICE_API={controller.base}", f"SLUICE_TOKEN=sluice-{who}",
                      shell.BUILD / "sluicectl", *words, check=check)
     return done.stdout
 

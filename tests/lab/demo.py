@@ -21,7 +21,7 @@ def next_commands(made):
     build = shell.BUILD
     return f"""
 The lab stays. Try:
-  export PATH={build}:$PATH SLUICE_API={controller.base} SLUICE_TOKEN=lab-red   # or lab-blue, lab-admin
+  export PATH={build}:$PATH SLUICE_API={controller.base} SLUICE_TOKEN=sluice-red   # or sluice-blue, sluice-admin
   sluicectl endpoint list
   sluicectl explain --vpc red-vpc --source 10.0.1.10 --destination 10.0.2.10 --protocol tcp --destination-port 22
   sluicectl flows --endpoint web1;  sluicectl drops

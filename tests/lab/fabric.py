@@ -132,6 +132,10 @@ class Fabric:
         for segment in (self.underlay, self.uplink):
             self.make_space(segment)
             netns.execute(segment, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1")
+            # A segment is a wire: it passes what is malformed, and does not track connections.
+            for family in ("ip", "ip6", "arp"):
+                netns.execute(segment, "sysctl", "-qw",
+                              f"net.bridge.bridge-nf-call-{family}tables=0", check=False)
             netns.batch(segment, "link add br0 type bridge stp_state 0 mcast_snooping 0",
                         f"link set br0 mtu {self.mtu} up")
         self.make_space(self.gateway)

@@ -56,8 +56,8 @@ class Lab:
         admin = self.controller.client("admin")
 
         def up():
-            return any(gateway["state"] == "up" for gateway in admin.list("gateways"))
-        shell.wait_until(up, seconds, "the gateway up in GET /v1/gateways", step=0.1)
+            return any(gateway["state"] == "active" for gateway in admin.list("gateways"))
+        shell.wait_until(up, seconds, "the gateway active in GET /v1/gateways", step=0.1)
 
     def capture(self, namespace, device, name, **options):
         started = capture.Capture(namespace, device, self.captures / f"{name}.pcap", **options)

@@ -41,7 +41,7 @@ listen = "127.0.0.1:{self.telemetry}"
 url = "sqlite:{folder}/state.db"
 ''', encoding="utf-8")
         self.tokens.write_text("".join(
-            f'[[token]]\ntoken = "lab-{name}"\nrole = "{role}"\n'
+            f'[[token]]\ntoken = "sluice-{name}"\nrole = "{role}"\n'
             + (f'project = "{project}"\n' if project else "") + "\n"
             for name, (project, role) in TOKENS.items()), encoding="utf-8")
         self.tokens.chmod(0o600)
@@ -65,7 +65,7 @@ url = "sqlite:{folder}/state.db"
             return parse_metrics(answer.read().decode())
 
     def client(self, who):
-        return rest.Client(self.base, f"lab-{who}")
+        return rest.Client(self.base, f"sluice-{who}")
 
 
 class Gateway:

@@ -18,7 +18,7 @@ class Project:
     def __init__(self, world, name, endpoints):
         self.world, self.name = world, name
         self.api = world.lab.controller.client(name)
-        self.vpc = self.api.create("vpcs", wait=0, name=f"{name}-vpc", cidrs=["10.0.0.0/16"])
+        self.vpc = self.api.create("vpcs", wait=0, name=f"{name}-vpc", cidrs=["10.0.0.0/16", "fd12::/16"])
         self.subnets, self.endpoints, self.tenants = {}, {}, {}
         for subnet, (prefix, prefix6) in SUBNETS.items():
             self.subnets[subnet] = self.api.create(

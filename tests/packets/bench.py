@@ -62,8 +62,9 @@ class Bench:
         self.manifest.folder.mkdir(parents=True, exist_ok=True)
         self.fabric = fabric.Fabric("sluice-packets", self.manifest)
         self.fabric.build()
-        # Someone must own UDP 4789 on the hosts, or their kernels answer with ICMP errors.
-        self._sinks = [netns.within(host.space, _vxlan_sink) for host in self.fabric.hosts]
+        # Someone must own the ports that are sent to, or kernels answer with ICMP errors.
+        self._sinks = [netns.within(host.space, lambda: _sink(4789)) for host in self.fabric.hosts]
+        self._sinks.append(netns.within(self.fabric.internet, lambda: _sink(9000)))
         self.gateway = product.Gateway(self.manifest.folder, self.fabric, self.manifest,
                                        f"unix:{self.manifest.folder}/nobody.of",
                                        workers=self.workers)
@@ -104,7 +105,7 @@ class Bench:
         for name in ("host1", "host2", "rogue"):
             for data in self.wires[name].received():
                 inner = decapsulate(data)
-                if inner:
+                if inner and data[6:12] == frames.mac(self.fabric.gateway_mac):
                     found.append((name, *inner))
         for data in self.wires["internet"].received():
             if data[6:12] == frames.mac(self.fabric.uplink_mac) and data[12:14] != b"\x08\x06" \
@@ -113,9 +114,9 @@ class Bench:
         return found
 
 
-def _vxlan_sink():
+def _sink(port):
     sink = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-    sink.bind(("::", 4789))
+    sink.bind(("::", port))
     return sink
 
 

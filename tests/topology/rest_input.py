@@ -81,7 +81,7 @@ class Trials:
 
 
 def request(body, extra=(), length=None, path="/v1/vpcs"):
-    head = [f"POST {path} HTTP/1.1", "Host: x", "Authorization: Bearer lab-red",
+    head = [f"POST {path} HTTP/1.1", "Host: x", "Authorization: Bearer sluice-red",
             "Content-Type: application/json",
             f"Content-Length: {len(body) if length is None else length}", *extra]
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body

@@ -77,5 +77,5 @@ def state(world):
     """The gateway's generation: every bundle it is sent moves it."""
     def known():
         items = world.admin.list("gateways")
-        return items and items[0]["state"] == "up" and items[0]["generation"]
+        return items and items[0]["state"] == "active" and items[0]["generation"]
     return shell.wait_until(known, 5, "the gateway's generation", step=0.1)

@@ -19,8 +19,8 @@ def run(check, world):
     denied = ctl.text(world, "red", *asked, 7001)
     world.lab.captures.joinpath("13-explain.txt").write_text(allowed + "\n" + denied)
     for what, said, names in (
-            ("allowed", allowed, ["allowed", rule, "main: "]),
-            ("denied", denied, ["denied", "ledger", "ingress_no_rule", "main: "])):
+            ("allowed", allowed, ["allowed", rule, "route_table main"]),
+            ("denied", denied, ["denied", "ingress_no_rule", "ledger", "route_table main"])):
         missing = [name for name in names if name not in said]
         check.fact(what, "names " + ", ".join(names),
                    f"missing: {', '.join(missing)}" if missing else "names " + ", ".join(names),
