@@ -80,6 +80,10 @@ void name_numbers(const Call& call, json::value& value) {
     for (const auto key : kNumbered)
         if (auto* number = object.if_contains(key))
             if (const auto known = as_number(*number)) *number = id_and_name(call, *known);
+    // The groups that were asked, where none of their rules decided.
+    if (auto* groups = object.if_contains("groups"); groups && groups->is_array())
+        for (auto& group : groups->get_array())
+            if (const auto known = as_number(group)) group = id_and_name(call, *known);
     if (const auto* cookie = object.if_contains("cookie")) {
         const auto known = as_number(*cookie);
         object["resource"] = known ? named_resource(call, *known) : json::value();

@@ -16,7 +16,7 @@ json::value named_resource(const Call& call, std::uint64_t number);
 // has.
 bool may_see_number(const Call& call, std::uint64_t number);
 
-// Replaces, at any depth, the numbers of VPCs and endpoints by {id, name} and puts
+// Replaces, at any depth, the numbers of VPCs, endpoints and `groups` by {id, name} and puts
 // `resource` beside each `cookie`, in place of it. An object that speaks of another
 // project's VPC or endpoint loses what is said of that side.
 void name_numbers(const Call& call, json::value& value);

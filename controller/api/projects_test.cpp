@@ -94,7 +94,7 @@ TEST_CASE("explain asks the VPC's gateway and names what decided") {
     Fixture f;
     f.gateways->connect("gw1");
     Network n(f);
-    const auto group = n.group(f, R"([{"direction":"ingress","protocol":"tcp","port_min":443}])");
+    n.group(f, R"([{"direction":"ingress","protocol":"tcp","port_min":443}])");
     const auto rule = f.service->state()
                           .all(model::Kind::security_group)
                           .rbegin()
@@ -103,7 +103,10 @@ TEST_CASE("explain asks the VPC's gateway and names what decided") {
                           .number;
     f.gateways->answer =
         R"({"verdict":"forward","reason":"none","steps":[{"table":"ingress_rule","outcome":"allow","cookie":)" +
-        std::to_string(rule) + R"(},{"table":"route","outcome":"match","cookie":999999}]})";
+        std::to_string(rule) +
+        R"(},{"table":"route","outcome":"match","cookie":999999},{"table":"egress_rule","groups":[)" +
+        std::to_string(f.service->state().all(model::Kind::security_group).rbegin()->first) +
+        R"(]}]})";
     const auto reply = f.post(
         "/v1/explain",
         R"({"vpc_id":")" + n.vpc +
@@ -113,6 +116,7 @@ TEST_CASE("explain asks the VPC's gateway and names what decided") {
           "web: ingress allow tcp 443 from 0.0.0.0/0");
     CHECK(reply.text("/gateways/0/steps/0/resource/security_group/name") == "web");
     CHECK(reply.text("/gateways/0/steps/1/resource") == "null");
+    CHECK(reply.text("/gateways/0/steps/2/groups/0/name") == "web");
     REQUIRE(f.gateways->asked.size() == 1);
     CHECK(f.gateways->asked[0].find("\"destination_port\":443") != std::string::npos);
     CHECK(f.post("/v1/explain",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the API promises of objects; docs/semantics.md names these tests.
 #include "controller/api/fixture.hpp"
+#include "controller/model/fields.hpp"
 
 using namespace sluice;
 using namespace sluice::api;

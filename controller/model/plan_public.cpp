@@ -21,9 +21,10 @@ const Prefix* reserved_block(const ExternalPool& pool, const IpAddress& address)
 }
 
 std::optional<IpAddress> first_free(const State& state, const ExternalPool& pool) {
-    IpAddress candidate =
-        pool.mode == PoolMode::on_link ? first_usable(pool.cidr) : pool.cidr.address;
-    while (is_in_pool(pool, candidate)) {
+    // A routed pool's first and last address may be asked for, but many a host would take
+    // them for a network's and a broadcast address.
+    IpAddress candidate = first_usable(pool.cidr);
+    while (is_usable(pool.cidr, candidate)) {
         if (const auto* block = reserved_block(pool, candidate)) {
             candidate = next(last_of(*block));
             continue;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/store/store.hpp"
+
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+using namespace sluice;
+using namespace sluice::store;
+
+namespace {
+
+struct Folder {
+    Folder() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "sluice-XXXXXX").string();
+        REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+        path = pattern;
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    [[nodiscard]] std::string url() const { return "sqlite:" + (path / "state.db").string(); }
+    std::filesystem::path path;
+};
+
+model::ResourcePtr vpc(std::uint64_t number, std::uint8_t id, const std::string& name) {
+    model::Resource resource;
+    resource.number = number;
+    resource.id.bytes[15] = id;
+    resource.name = name;
+    resource.project = "blue";
+    resource.spec = model::Vpc{{*parse_prefix("10.0.0.0/16")}, Vni{7}, "gw1"};
+    return std::make_shared<model::Resource>(resource);
+}
+
+}  // namespace
+
+TEST_CASE("what was committed is there after a restart, with the next number") {
+    const Folder folder;
+    {
+        auto store = open(folder.url());
+        REQUIRE(store);
+        REQUIRE((*store)->commit({{nullptr, vpc(4, 1, "a")}, {nullptr, vpc(8, 2, "b")}}, {}, 12));
+        REQUIRE((*store)->commit({{vpc(4, 1, "a"), nullptr}}, {}, 16));
+    }
+    auto store = open(folder.url());
+    REQUIRE(store);
+    const auto loaded = (*store)->load();
+    REQUIRE(loaded);
+    CHECK(loaded->next_number == 16);
+    REQUIRE(loaded->resources.size() == 1);
+    CHECK(loaded->resources[0]->name == "b");
+    CHECK(loaded->resources[0]->number == 8);
+    CHECK(loaded->resources[0]->project == "blue");
+    CHECK(loaded->resources[0]->as<model::Vpc>().vni == Vni{7});
+    CHECK(loaded->resources[0]->as<model::Vpc>().gateway == "gw1");
+}
+
+TEST_CASE("a commit that fails changes nothing, its audit records neither") {
+    const Folder folder;
+    auto store = open(folder.url());
+    REQUIRE(store);
+    REQUIRE((*store)->commit({{nullptr, vpc(4, 1, "a")}}, {}, 8));
+    AuditRecord record;
+    record.action = "create";
+    // The second of the two has an id that is taken.
+    const auto failed =
+        (*store)->commit({{nullptr, vpc(8, 2, "b")}, {nullptr, vpc(12, 1, "c")}}, {record}, 16);
+    REQUIRE_FALSE(failed);
+    CHECK(failed.error().code == Error::Code::unavailable);
+    CHECK((*store)->load()->resources.size() == 1);
+    CHECK((*store)->load()->next_number == 8);
+    CHECK((*store)->audit({})->empty());
+}
+
+TEST_CASE("audit records are found by project, kind, object and action") {
+    const Folder folder;
+    auto store = open(folder.url());
+    REQUIRE(store);
+    std::vector<AuditRecord> records(3);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        records[i].project = i == 0 ? "blue" : "red";
+        records[i].kind = i == 2 ? "hosts" : "vpcs";
+        records[i].object_id = std::to_string(i);
+    }
+    REQUIRE((*store)->commit({}, records, 4));
+    AuditFilter filter;
+    CHECK((*store)->audit(filter)->size() == 3);
+    filter.project = "red";
+    CHECK((*store)->audit(filter)->size() == 2);
+    filter.kinds = {"hosts", "subnets"};
+    REQUIRE((*store)->audit(filter)->size() == 1);
+    CHECK((*store)->audit(filter)->front().object_id == "2");
+    filter.after_number = 3;
+    CHECK((*store)->audit(filter)->empty());
+}
+
+TEST_CASE("a file in use, of a newer release, or in no folder is refused with a sentence") {
+    const Folder folder;
+    {
+        auto store = open(folder.url());
+        REQUIRE(store);
+        const auto second = open(folder.url());
+        REQUIRE_FALSE(second);
+        CHECK(second.error().message.find("in use by another controller") != std::string::npos);
+    }
+    sqlite3* database = nullptr;
+    REQUIRE(sqlite3_open((folder.path / "state.db").c_str(), &database) == SQLITE_OK);
+    sqlite3_exec(database, "PRAGMA user_version = 99", nullptr, nullptr, nullptr);
+    sqlite3_close(database);
+    const auto newer = open(folder.url());
+    REQUIRE_FALSE(newer);
+    CHECK(newer.error().message.find("newer release") != std::string::npos);
+    CHECK_FALSE(open("sqlite:/nonexistent/folder/state.db"));
+    CHECK_FALSE(check_url("etcd:https://a:2379"));
+    CHECK_FALSE(check_url("state.db"));
+    CHECK(check_url("sqlite:/a"));
+}
