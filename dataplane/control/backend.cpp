@@ -71,6 +71,7 @@ std::vector<openflow::Meter> Gateway::meters() const {
 }
 
 std::vector<openflow::TableDigest> Gateway::digests() const {
+    freshness_ = telemetry::Freshness::current;
     return tables_->store.current().digests();
 }
 

@@ -93,7 +93,8 @@ class Gateway final : public openflow::Backend {
     std::optional<Links> links_;
     bool running_ = false;
 
-    telemetry::Freshness freshness_ = telemetry::Freshness::current;
+    // A controller that asks for digests compares, and sends what differs: no longer stale.
+    mutable telemetry::Freshness freshness_ = telemetry::Freshness::current;
     std::optional<std::chrono::steady_clock::time_point> mid_stream_until_;
     std::deque<Waiting> waiting_;
 
