@@ -14,8 +14,8 @@ Memory map_memory(std::size_t octets) {
     void* start = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED) return nullptr;
-    const auto address = reinterpret_cast<std::uintptr_t>(start);
-    auto* aligned = reinterpret_cast<void*>((address + kHugePage - 1) & ~(kHugePage - 1));
+    const std::size_t past = reinterpret_cast<std::uintptr_t>(start) % kHugePage;
+    void* aligned = static_cast<char*>(start) + (past == 0 ? 0 : kHugePage - past);
     // Advice only: without huge pages it is slower, not wrong.
     madvise(aligned, octets, MADV_HUGEPAGE);
     return {aligned, [start, mapped](void*) { munmap(start, mapped); }};

@@ -7,7 +7,7 @@ namespace sluice::session {
 
 ConnectionPool::ConnectionPool(const Allocate& allocate, std::uint32_t capacity,
                                reclaim::Qsbr& qsbr, unsigned workers)
-    : next_(allocate, capacity), capacity_(capacity), qsbr_(qsbr), caches_(workers) {}
+    : next_(allocate, capacity), qsbr_(qsbr), caches_(workers), capacity_(capacity) {}
 
 void ConnectionPool::push(List& list, std::uint32_t index) {
     next_[index] = list.head;
@@ -32,18 +32,18 @@ void ConnectionPool::append(List& to, List& from) {
 }
 
 void ConnectionPool::lock() {
-    while (locked_.exchange(true, std::memory_order_acquire))
-        while (locked_.load(std::memory_order_relaxed)) __builtin_ia32_pause();
+    while (common_.locked.exchange(true, std::memory_order_acquire))
+        while (common_.locked.load(std::memory_order_relaxed)) __builtin_ia32_pause();
 }
 
 bool ConnectionPool::refill(Cache& cache) {
     lock();
-    const std::uint32_t chunk = std::min(kChunk, shared_.count);
-    for (std::uint32_t i = 0; i < chunk; ++i) push(cache.free, pop(shared_));
+    const std::uint32_t chunk = std::min(kChunk, common_.free.count);
+    for (std::uint32_t i = 0; i < chunk; ++i) push(cache.free, pop(common_.free));
     if (chunk == 0) {
-        const std::uint32_t first = untouched_.load(std::memory_order_relaxed);
+        const std::uint32_t first = common_.untouched.load(std::memory_order_relaxed);
         const std::uint32_t last = std::min(capacity_, first + kChunk);
-        untouched_.store(last, std::memory_order_release);
+        common_.untouched.store(last, std::memory_order_release);
         // The lowest is used first: memory is touched in order.
         for (std::uint32_t i = last; i > first; --i) push(cache.free, i - 1);
     }
@@ -53,7 +53,7 @@ bool ConnectionPool::refill(Cache& cache) {
 
 void ConnectionPool::spill(Cache& cache) {
     lock();
-    while (cache.free.count > 2 * kChunk) push(shared_, pop(cache.free));
+    while (cache.free.count > 2 * kChunk) push(common_.free, pop(cache.free));
     unlock();
 }
 

@@ -28,7 +28,7 @@ class ConnectionPool {
     [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
     // Records at and above it were never used.
     [[nodiscard]] std::uint32_t high_water() const {
-        return untouched_.load(std::memory_order_acquire);
+        return common_.untouched.load(std::memory_order_acquire);
     }
 
     // A record that no reader holds, or kNoConnection.
@@ -63,15 +63,20 @@ class ConnectionPool {
     bool refill(Cache& cache);
     void spill(Cache& cache);
     void lock();
-    void unlock() { locked_.store(false, std::memory_order_release); }
+    void unlock() { common_.locked.store(false, std::memory_order_release); }
 
+    // What all workers share, on a line of its own.
+    struct alignas(64) Common {
+        std::atomic<std::uint32_t> untouched{0};
+        std::atomic<bool> locked{false};
+        List free;
+    };
+
+    Common common_;
     Array<std::uint32_t> next_;
-    std::uint32_t capacity_;
     reclaim::Qsbr& qsbr_;
     std::vector<Cache> caches_;
-    alignas(64) std::atomic<std::uint32_t> untouched_{0};
-    alignas(64) std::atomic<bool> locked_{false};
-    List shared_;
+    std::uint32_t capacity_;
 };
 
 }  // namespace sluice::session
