@@ -40,13 +40,22 @@ Links::Links(const port::Ports& ports, neighbour::Neighbours& neighbours,
       up_(ports.all().size(), true) {}
 
 void Links::announce(const IpAddress& address, neighbour::Time now) {
-    if (routes_.on_link_uplink(address) == nullptr) return;
+    if (const auto* port = routes_.on_link_uplink(address)) announce_on(port->id, address, now);
+}
+
+void Links::announce_own(neighbour::Time now) {
+    for (const auto& port : ports_.all())
+        for (const auto& own : port.addresses) announce_on(port.id, own.address, now);
+}
+
+void Links::announce_on(PortId port, const IpAddress& address, neighbour::Time now) {
+    const Announcement announcement{port, address, now, kAnnouncements};
     const auto at = std::find_if(announcements_.begin(), announcements_.end(),
                                  [&](const Announcement& a) { return a.address == address; });
     if (at != announcements_.end())
-        *at = {address, now, kAnnouncements};
+        *at = announcement;
     else
-        announcements_.push_back({address, now, kAnnouncements});
+        announcements_.push_back(announcement);
 }
 
 bool Links::tick(neighbour::Time now) {
@@ -55,7 +64,7 @@ bool Links::tick(neighbour::Time now) {
     for (const auto& request : neighbours_.take_requests()) ask(request);
     for (auto& announcement : announcements_) {
         if (now < announcement.due) continue;
-        send_announcement(announcement.address);
+        send(announcement);
         announcement.due = now + kAnnouncementPause;
         --announcement.left;
     }
@@ -97,15 +106,13 @@ void Links::ask(const neighbour::Request& request) {
     send(port.id, std::span(frame).first(size));
 }
 
-void Links::send_announcement(const IpAddress& address) {
-    const auto* port = routes_.on_link_uplink(address);
-    if (port == nullptr) return;
-    const wire::Neighbour self{address, port->mac};
+void Links::send(const Announcement& announcement) {
+    const wire::Neighbour self{announcement.address, ports_[announcement.port].mac};
     std::array<std::uint8_t, wire::kNeighbourFrame> frame{};
-    const auto size = address.is_v4() ? wire::write_arp_announcement(frame, self)
-                                      : wire::write_unsolicited_advertisement(
-                                            frame, self, wire::NeighbourRole::router);
-    send(port->id, std::span(frame).first(size));
+    const auto size = announcement.address.is_v4() ? wire::write_arp_announcement(frame, self)
+                                                   : wire::write_unsolicited_advertisement(
+                                                         frame, self, wire::NeighbourRole::router);
+    send(announcement.port, std::span(frame).first(size));
 }
 
 // A frame that finds no buffer or no room is not sent: it is asked or told again.

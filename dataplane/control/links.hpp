@@ -34,6 +34,9 @@ class Links {
     // Tells an on-link uplink that the address is here now: gratuitous ARP, or an unsolicited
     // advertisement, three times a second apart, since either may be lost.
     void announce(const IpAddress& address, neighbour::Time now);
+    // The same for the gateway's own addresses, which may have been another machine's or another
+    // MAC's before the start.
+    void announce_own(neighbour::Time now);
     // Polls the links, sends what the neighbours ask and what is to be announced. True if a
     // link changed.
     bool tick(neighbour::Time now);
@@ -42,13 +45,15 @@ class Links {
 
   private:
     struct Announcement {
+        PortId port;
         IpAddress address;
         neighbour::Time due;
         unsigned left;
     };
     bool poll_links(neighbour::Time now);
     void ask(const neighbour::Request& request);
-    void send_announcement(const IpAddress& address);
+    void announce_on(PortId port, const IpAddress& address, neighbour::Time now);
+    void send(const Announcement& announcement);
     void send(PortId port, std::span<const std::uint8_t> frame);
 
     const port::Ports& ports_;
