@@ -14,9 +14,8 @@ constexpr std::uint64_t kQuantumNanoseconds = 20'000;
 constexpr unsigned kTimeShift = 8;  // arrival times are in 1/256 ns
 // A worker's unspent bits are worth nothing after this: an idle limit must not save up.
 constexpr std::uint64_t kStaleNanoseconds = 1'000'000;
-// How long a packet may wait for its turn, and how much may wait with it: enough for a TCP
-// sender to hear of a loss by what follows it, little against what a worker can hold.
-constexpr double kPatienceNanoseconds = 50e6;
+// How much may wait for its turn, beside MeterTable::kPatience: enough for a TCP sender to hear
+// of a loss by what follows it, little against what a worker can hold.
 constexpr double kPatienceBits = 3e6;
 
 constexpr std::uint32_t hash_of(MeterId id) {
@@ -81,9 +80,10 @@ Result<void> MeterTable::set(MeterId id, MeterRate rate) {
     meter.burst_time.store(
         static_cast<std::uint64_t>(per_bit * static_cast<double>(rate.burst_bits)),
         std::memory_order_relaxed);
-    meter.patience.store(static_cast<std::uint64_t>(std::min(
-                             kPatienceNanoseconds * (1U << kTimeShift), kPatienceBits * per_bit)),
-                         std::memory_order_relaxed);
+    meter.patience.store(
+        static_cast<std::uint64_t>(
+            std::min(static_cast<double>(kPatience << kTimeShift), kPatienceBits * per_bit)),
+        std::memory_order_relaxed);
     const std::uint64_t quantum =
         std::min(rate.burst_bits / 16,
                  static_cast<std::uint64_t>(static_cast<double>(rate.bits_per_second) *
@@ -106,12 +106,13 @@ void MeterTable::remove(MeterId id) {
     --used_;
 }
 
-std::uint64_t MeterTable::draw(Meter& meter, std::uint64_t bits, std::uint64_t now, bool may_wait) {
+std::uint64_t MeterTable::draw(Meter& meter, std::uint64_t bits, std::uint64_t now,
+                               std::uint64_t patience) {
     const std::uint64_t cost =
         bits * meter.time_per_bit.load(std::memory_order_relaxed) >> kBitShift;
     const auto burst = static_cast<std::int64_t>(meter.burst_time.load(std::memory_order_relaxed));
-    const auto patience =
-        may_wait ? static_cast<std::int64_t>(meter.patience.load(std::memory_order_relaxed)) : 0;
+    const auto longest = static_cast<std::int64_t>(
+        std::min(patience << kTimeShift, meter.patience.load(std::memory_order_relaxed)));
     const std::uint64_t time = now << kTimeShift;
     std::uint64_t arrival = meter.arrival.load(std::memory_order_relaxed);
     for (;;) {
@@ -119,14 +120,14 @@ std::uint64_t MeterTable::draw(Meter& meter, std::uint64_t bits, std::uint64_t n
         const std::uint64_t from = static_cast<std::int64_t>(arrival - time) > 0 ? arrival : time;
         const std::uint64_t next = from + cost;
         const std::int64_t early = static_cast<std::int64_t>(next - time) - burst;
-        if (early > patience) return kRefused;
+        if (early > longest) return kRefused;
         if (meter.arrival.compare_exchange_weak(arrival, next, std::memory_order_relaxed))
             return early <= 0 ? now : now + (static_cast<std::uint64_t>(early) >> kTimeShift) + 1;
     }
 }
 
-std::uint64_t MeterTable::pass(unsigned worker, MeterIndex index, std::uint32_t octets,
-                               std::uint64_t now, bool may_wait) {
+std::uint64_t MeterTable::departure(unsigned worker, MeterIndex index, std::uint32_t octets,
+                                    std::uint64_t now, std::uint64_t patience) {
     if (index.value == 0) return now;
     Meter& meter = meters_[index.value];
     if (meter.time_per_bit.load(std::memory_order_relaxed) == 0) return now;
@@ -141,14 +142,14 @@ std::uint64_t MeterTable::pass(unsigned worker, MeterIndex index, std::uint32_t 
     const std::int64_t missing = bits - share.bits;
     const std::int64_t quantum = meter.quantum.load(std::memory_order_relaxed);
     if (quantum > missing) {
-        const std::uint64_t when = draw(meter, static_cast<std::uint64_t>(quantum), now, may_wait);
+        const std::uint64_t when = draw(meter, static_cast<std::uint64_t>(quantum), now, patience);
         if (when != kRefused) {
             share.bits += quantum - bits;
             share.valid = when;
             return when;
         }
     }
-    const std::uint64_t when = draw(meter, static_cast<std::uint64_t>(missing), now, may_wait);
+    const std::uint64_t when = draw(meter, static_cast<std::uint64_t>(missing), now, patience);
     if (when != kRefused) {
         share.bits = 0;
         return when;

@@ -50,15 +50,15 @@ class MeterTable {
 
     // Whether `octets` may pass now. Index 0 always may.
     bool admit(unsigned worker, MeterIndex index, std::uint32_t octets, std::uint64_t now) {
-        return pass(worker, index, octets, now, false) != kRefused;
+        return departure(worker, index, octets, now, 0) != kRefused;
     }
-    // When they may: `now` or later, at most 50 ms or 3 Mbit later, whichever is sooner. The
-    // answers of one worker never go back in time, so that packets keep their order.
+    // When they may: `now` or later, at most `patience` nanoseconds, 50 ms or 3 Mbit later,
+    // whichever is sooner. The answers of one worker never go back in time, so that packets
+    // keep their order.
     static constexpr std::uint64_t kRefused = ~0ULL;
+    static constexpr std::uint64_t kPatience = 50'000'000;
     std::uint64_t departure(unsigned worker, MeterIndex index, std::uint32_t octets,
-                            std::uint64_t now) {
-        return pass(worker, index, octets, now, true);
-    }
+                            std::uint64_t now, std::uint64_t patience);
 
     // Packets it refused, summed over the workers.
     [[nodiscard]] std::uint64_t refused(MeterIndex index) const;
@@ -80,9 +80,8 @@ class MeterTable {
     static constexpr unsigned kBitShift = 16;
     static constexpr std::uint32_t kNoSlot = ~0U;
 
-    std::uint64_t pass(unsigned worker, MeterIndex index, std::uint32_t octets, std::uint64_t now,
-                       bool may_wait);
-    static std::uint64_t draw(Meter& meter, std::uint64_t bits, std::uint64_t now, bool may_wait);
+    static std::uint64_t draw(Meter& meter, std::uint64_t bits, std::uint64_t now,
+                              std::uint64_t patience);
     // Where the id is, or where it would go; kNoSlot if the map is full.
     [[nodiscard]] std::uint32_t slot_for(MeterId id) const;
 

@@ -81,7 +81,8 @@ TEST_CASE(
         const std::uint64_t start = 5 * kSecond;
         // 10,000 packets at once: the burst now, then what 50 ms carry, the rest is refused.
         for (unsigned i = 0; i < 10'000; ++i) {
-            const auto when = meters.departure(i % workers, index, 1250, start);
+            const auto when =
+                meters.departure(i % workers, index, 1250, start, MeterTable::kPatience);
             if (when == MeterTable::kRefused) continue;
             CHECK(when >= last[i % workers]);
             last[i % workers] = when;
@@ -95,13 +96,28 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("who refuses to wait loses nothing of the limit") {
+    MeterTable meters(1, 1);
+    REQUIRE(meters.set(MeterId{1}, {20'000'000, 2'000'000}).ok());
+    const MeterIndex index = meters.find(MeterId{1});
+    // Twice the limit for ten seconds, with ever less patience.
+    std::uint64_t bits = 0;
+    for (std::uint64_t i = 0; i < 40'000; ++i) {
+        const std::uint64_t now = kSecond + i * 250'000;
+        const std::uint64_t patience = MeterTable::kPatience / (1 + i % 7);
+        if (meters.departure(0, index, 1250, now, patience) != MeterTable::kRefused) bits += 10'000;
+    }
+    CHECK(bits >= 200'000'000);
+    CHECK(bits <= 204'000'000);
+}
+
 TEST_CASE("a fast limit keeps no more than 3 Mbit waiting") {
     MeterTable meters(1, 1);
     REQUIRE(meters.set(MeterId{1}, {10'000'000'000, 1'000'000}).ok());
     const MeterIndex index = meters.find(MeterId{1});
     std::uint64_t waiting = 0;
     for (;;) {
-        const auto when = meters.departure(0, index, 1250, kSecond);
+        const auto when = meters.departure(0, index, 1250, kSecond, MeterTable::kPatience);
         if (when == MeterTable::kRefused) break;
         if (when > kSecond) waiting += 10'000;
     }

@@ -100,18 +100,16 @@ Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex ind
 template <class Family>
 bool within_meters(Worker::State& state, const Item& item, session::FlowIndex index) {
     const auto& connection = table<Family>(state).connection(session::connection_of(index));
+    const std::uint64_t patience = state.pacer.patience(session::MeterTable::kPatience);
     std::uint64_t departure = state.now;
     for (const auto& meter : connection.meters[session::is_reverse(index)]) {
         const std::uint64_t when = state.shared.meters->departure(
             state.options.index, session::MeterIndex{meter.load(std::memory_order_relaxed)},
-            item.headers.ip_length, state.now);
+            item.headers.ip_length, state.now, patience);
         if (when == session::MeterTable::kRefused) return false;
         departure = std::max(departure, when);
     }
-    if (departure == state.now) return true;
-    constexpr std::uint64_t kMostPatience = 50'000'000;  // as MeterTable::departure
-    if (departure - state.now > state.pacer.patience(kMostPatience)) return false;
-    state.hold_until = departure;
+    if (departure != state.now) state.hold_until = departure;
     return true;
 }
 

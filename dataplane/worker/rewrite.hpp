@@ -18,8 +18,14 @@ inline std::uint16_t field_delta(std::uint16_t data_delta) {
     return static_cast<std::uint16_t>(~data_delta);
 }
 
-inline void add_to_field(std::uint8_t* field, std::uint32_t delta) {
+// The sum comes out as 0xffff where it is zero: what UDP wants (RFC 768).
+inline void add_to_udp_field(std::uint8_t* field, std::uint32_t delta) {
     wire::put_raw(field, wire::fold_small(wire::raw16(field) + delta));
+}
+// In any other header zero is zero, and 0xffff no checksum at all (RFC 1624 section 3).
+inline void add_to_field(std::uint8_t* field, std::uint32_t delta) {
+    const std::uint16_t sum = wire::fold_small(wire::raw16(field) + delta);
+    wire::put_raw(field, sum == 0xffff ? std::uint16_t{0} : sum);
 }
 
 // TTL, less one; the checksum grows by as much (RFC 1624; TTL is the high octet of its word).
@@ -45,7 +51,7 @@ inline void translate_ipv4(std::uint8_t* ip, std::uint8_t* l4, std::uint8_t prot
             // Zero is "no checksum" and stays; a sum never comes out as zero (RFC 768), since
             // folding a sum of words that are not all zero never does.
             if (wi::raw16(l4 + wi::udp::kChecksum) != 0)
-                add_to_field(l4 + wi::udp::kChecksum, rewrite.l4_delta);
+                add_to_udp_field(l4 + wi::udp::kChecksum, rewrite.l4_delta);
             break;
         }
         case Protocol::icmp:
