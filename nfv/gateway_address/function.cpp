@@ -48,7 +48,8 @@ void resolve(const State& state, WalkState& walk, const IpAddress& target, Answe
     const EndpointRecord* owner = walk.snapshot.core.endpoints.find({walk.plan.source_vpc, target});
     if (owner == nullptr || owner->subnet != walk.source->subnet) return drop(walk, nobody);
     if (owner->endpoint == walk.source->endpoint) return drop(walk, DropReason::nothing_to_answer);
-    walk.answer(openflow::kEndpoint, how, target, owner->mac, owner->cookie);
+    // From the gateway's address: who is asked for is no router (the R flag, RFC 4861 4.4).
+    walk.answer(openflow::kEndpoint, how, walk.source_subnet->gateway, owner->mac, owner->cookie);
 }
 
 bool is_discovery(const Packet& packet) {

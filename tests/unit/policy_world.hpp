@@ -4,6 +4,7 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -84,7 +85,10 @@ class World {
     void commit(const openflow::Changes& changes) {
         auto prepared = store.prepare(changes);
         if (!prepared) FAIL(prepared.error().path + ": " + prepared.error().message);
-        store.publish(*std::move(prepared), [this](const policy::Delta& delta) { last = delta; });
+        store.publish(*std::move(prepared), [this](const policy::Delta& delta) {
+            last = delta;
+            if (install) install(delta);
+        });
         store.reclaim();
     }
     [[nodiscard]] Error refused(const openflow::Changes& changes) {
@@ -207,7 +211,8 @@ class World {
 
   public:
     policy::Store store;
-    policy::Delta last;  // of the latest commit
+    policy::Delta last;                                 // of the latest commit
+    std::function<void(const policy::Delta&)> install;  // called in each, if there
 };
 
 }  // namespace sluice::tests

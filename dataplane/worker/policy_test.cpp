@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connections under a policy that changes, and under senders that lie.
+#include "tests/unit/worker_gateway.hpp"
+
+namespace sluice::worker {
+namespace {
+
+using namespace tests;
+using wire::tcp::kAck, wire::tcp::kFin, wire::tcp::kRst, wire::tcp::kSyn;
+
+struct Cloud : Gateway {
+    Cloud() {
+        build_vpc();
+        open_group();
+        a = add_machine(5);
+        b = add_machine(6);
+        c = add_machine(8, 2);
+    }
+    // A TCP segment of a's connection to b, or back.
+    Bytes forth(std::uint8_t flags, std::uint32_t sequence = 1000, std::uint32_t ack = 5000) const {
+        return frame_of(
+            a,
+            {Ipv4{.source = a.address, .destination = b.address}, Tcp{.source = 1025,
+                                                                      .destination = 80,
+                                                                      .sequence = sequence,
+                                                                      .acknowledgement = ack,
+                                                                      .flags = flags}},
+            b.mac);
+    }
+    Bytes back(std::uint8_t flags, std::uint32_t sequence = 5000, std::uint32_t ack = 1001) const {
+        return frame_of(
+            b,
+            {Ipv4{.source = b.address, .destination = a.address}, Tcp{.source = 80,
+                                                                      .destination = 1025,
+                                                                      .sequence = sequence,
+                                                                      .acknowledgement = ack,
+                                                                      .flags = flags}},
+            a.mac);
+    }
+    Bytes datagram(const Machine& from, const Machine& to, std::uint16_t port = 1025) const {
+        return frame_of(from,
+                        {Ipv4{.source = from.address, .destination = to.address},
+                         Udp{.source = port, .destination = 2000}},
+                        to.mac);
+    }
+    void check_passes(const Bytes& frame) {
+        const std::uint64_t before = all_drops();
+        receive(kUnderlay, frame);
+        CHECK(sent(kUnderlay).size() == 1);
+        CHECK(all_drops() == before);
+    }
+    void establish() {
+        check_passes(forth(kSyn, 1000, 0));
+        check_passes(back(kSyn | kAck, 4999, 1001));
+        check_passes(forth(kAck, 1001, 5000));
+    }
+    static nfv::RuleRow rule(nfv::Direction direction, Family family, std::uint64_t cookie) {
+        nfv::RuleRow row;
+        row.direction = direction;
+        row.group = kOpen;
+        row.family = family;
+        row.cookie = Cookie{cookie};
+        return row;
+    }
+    // Packets and octets that the flow of a's datagrams has counted.
+    std::pair<std::uint64_t, std::uint64_t> counted(const Machine& from, const Machine& to) {
+        const Tuple tuple{from.address, to.address, 17, 1025, 2000};
+        const auto key = session::KeyIpv4::of(vni_of(from), tuple);
+        const auto flow = sessions.ipv4.find(key, sessions.ipv4.hash(key));
+        REQUIRE(flow != session::kNoFlow);
+        const auto count = session::counted(sessions.ipv4.flow(flow).state,
+                                            sessions.ipv4.connection(session::connection_of(flow)),
+                                            session::is_reverse(flow));
+        return {count.packets, count.octets};
+    }
+
+    Machine a, b, c;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Cloud, "who lies about his MAC, address, host or VPC opens nothing") {
+    // A neighbour's MAC, one that nobody has, and both with an address that nobody has.
+    Machine liar = a;
+    liar.mac = b.mac;
+    check_dropped(kUnderlay, datagram(liar, c), DropReason::spoofed_ip);
+    liar.mac = mac("02:00:00:00:00:77");
+    check_dropped(kUnderlay, datagram(liar, c), DropReason::spoofed_mac);
+    liar.address = ip("10.0.1.77");
+    check_dropped(kUnderlay, datagram(liar, c), DropReason::unknown_source);
+    liar.mac = a.mac;
+    check_dropped(kUnderlay, datagram(liar, c), DropReason::spoofed_ip);
+    liar.address = b.address;
+    check_dropped(kUnderlay, datagram(liar, c), DropReason::spoofed_ip);
+    liar = a;
+    liar.host = HostId{1};
+    check_dropped(kUnderlay, datagram(liar, c), DropReason::spoofed_vtep);
+    liar.host = HostId{50};
+    check_dropped(kUnderlay, datagram(liar, c), DropReason::unknown_vtep);
+    Bytes elsewhere = datagram(a, c);
+    elsewhere[48] ^= 1;  // the VNI
+    check_dropped(kUnderlay, elsewhere, DropReason::unknown_vni);
+    CHECK(connections() == 0);
+}
+
+TEST_CASE_METHOD(Cloud, "copies of a live connection's packets: dropped, and its counters stand") {
+    check_passes(datagram(a, b));
+    const auto before = counted(a, b);
+    Machine liar = a;
+    liar.mac = c.mac;
+    check_dropped(kUnderlay, datagram(liar, b), DropReason::spoofed_mac);
+    liar = a;
+    liar.host = HostId{1};
+    check_dropped(kUnderlay, datagram(liar, b), DropReason::spoofed_vtep);
+    liar.host = HostId{50};
+    check_dropped(kUnderlay, datagram(liar, b), DropReason::spoofed_vtep);
+    Bytes elsewhere = datagram(a, b);
+    elsewhere[48] ^= 1;
+    check_dropped(kUnderlay, elsewhere, DropReason::unknown_vni);
+    CHECK(counted(a, b) == before);
+    check_passes(datagram(a, b));
+    CHECK(counted(a, b).first == before.first + 1);
+}
+
+TEST_CASE_METHOD(Cloud, "replies are held against their own sender") {
+    check_passes(datagram(a, b));
+    const auto reply = [&](const Machine& from) {
+        return frame_of(from,
+                        {Ipv4{.source = b.address, .destination = a.address},
+                         Udp{.source = 2000, .destination = 1025}},
+                        a.mac);
+    };
+    check_passes(reply(b));
+    check_dropped(kUnderlay, reply(c), DropReason::spoofed_mac);
+    Machine moved = b;
+    moved.host = HostId{2};
+    check_dropped(kUnderlay, reply(moved), DropReason::spoofed_vtep);
+}
+
+TEST_CASE_METHOD(Cloud, "a change that concerns it not leaves a connection as it is") {
+    establish();
+    const auto walks = worker->counters().rewalks.read();
+    put(openflow::RouteRow{
+        RouteTableId{1}, block("172.16.0.0/12"), openflow::NextHop::blackhole, {}, Cookie{460}});
+    for (int i = 0; i < 3; ++i) {
+        check_passes(forth(kAck, 1001));
+        check_passes(back(kAck));
+    }
+    CHECK(worker->counters().rewalks.read() == walks + 1);
+    CHECK(connections() == 1);
+}
+
+TEST_CASE_METHOD(Cloud, "a rule taken away cuts what it allowed, whichever end speaks first") {
+    const auto ingress = rule(nfv::Direction::ingress, Family::ipv4, 602);
+    for (const bool replies_first : {false, true}) {
+        establish();
+        remove(ingress);
+        check_dropped(kUnderlay, replies_first ? back(kAck) : forth(kAck, 1001),
+                      DropReason::policy_changed);
+        CHECK(connections() == 0);
+        receive(kUnderlay, replies_first ? forth(kAck, 1001) : back(kAck));
+        CHECK(silent());
+        check_dropped(kUnderlay, forth(kSyn, 1000, 0), DropReason::ingress_no_rule);
+        put(ingress);
+    }
+    establish();
+    CHECK(connections() == 1);
+}
+
+TEST_CASE_METHOD(Cloud, "an endpoint that moves to another host takes its connections with it") {
+    check_passes(datagram(a, b));
+    b.host = HostId{2};
+    put(b.row(), b.source());
+    receive(kUnderlay, datagram(a, b));
+    CHECK(tunnelled().to == vtep_of(HostId{2}));
+    CHECK(connections() == 1);
+    // From its old host it cannot come any more.
+    Machine old = b;
+    old.host = HostId{1};
+    const auto reply = [&](const Machine& from) {
+        return frame_of(from,
+                        {Ipv4{.source = b.address, .destination = a.address},
+                         Udp{.source = 2000, .destination = 1025}},
+                        a.mac);
+    };
+    check_dropped(kUnderlay, reply(old), DropReason::spoofed_vtep);
+    check_passes(reply(b));
+}
+
+TEST_CASE_METHOD(Cloud, "a host's VTEP changes: flows follow without being judged") {
+    check_passes(datagram(a, b));
+    put(openflow::HostRow{HostId{1}, {ip("2001:db8:ff::13")}, Cookie{501}});
+    receive(kUnderlay, datagram(a, b));
+    CHECK(tunnelled().to == ip("2001:db8:ff::13"));
+}
+
+TEST_CASE_METHOD(Cloud, "a recycled address inherits nothing") {
+    establish();
+    remove(b.row(), b.source());
+    Machine next = b;
+    next.id = EndpointId{999};
+    put(next.row(), next.source());
+    // Somebody else now: the old connection is over, and its packets open nothing.
+    receive(kUnderlay, forth(kAck, 1001));
+    CHECK(silent());
+    receive(kUnderlay, back(kAck));
+    CHECK(silent());
+    CHECK(connections() == 0);
+    check_passes(forth(kSyn, 1000, 0));
+}
+
+TEST_CASE_METHOD(Cloud, "TCP: only a SYN opens, flags that cannot be are refused") {
+    for (const std::uint8_t flags :
+         {int{kAck}, kSyn | kAck, kFin | kAck, int{kRst}, 0, kSyn | kFin, kSyn | kRst})
+        check_dropped(kUnderlay, forth(flags), DropReason::tcp_not_syn);
+    establish();
+    for (const std::uint8_t flags : {kSyn | kFin, kSyn | kRst, kRst | kFin})
+        check_dropped(kUnderlay, forth(flags, 1001), DropReason::tcp_invalid);
+    check_passes(forth(kAck, 1001));
+}
+
+TEST_CASE_METHOD(Cloud, "TCP: closed by both, or reset, the same ports open a connection anew") {
+    for (const bool reset : {false, true}) {
+        establish();
+        if (reset) {
+            check_passes(back(kRst, 5000));
+        } else {
+            check_passes(forth(kFin | kAck, 1001));
+            check_passes(back(kFin | kAck, 5000, 1002));
+            check_passes(forth(kAck, 1002, 5001));
+        }
+        const auto walks = worker->counters().walks.read();
+        check_passes(forth(kSyn, 90000, 0));
+        CHECK(worker->counters().walks.read() == walks + 1);
+        CHECK(connections() == 1);
+        check_passes(back(kSyn | kAck, 70000, 90001));
+        check_passes(forth(kAck, 90001, 70001));
+        check_passes(forth(kRst, 90001, 70001));
+    }
+}
+
+TEST_CASE_METHOD(Cloud, "TCP: a reset out of the window is passed on, and ends nothing here") {
+    establish();
+    check_passes(back(kRst, 5000 + 900000));
+    const auto walks = worker->counters().walks.read();
+    check_passes(forth(kAck, 1001));
+    CHECK(worker->counters().walks.read() == walks);
+}
+
+TEST_CASE_METHOD(Cloud,
+                 "after a restart connections are picked up in their middle, from either end") {
+    shared.mid_stream.store(true);
+    SECTION("the initiator speaks first") {
+        check_passes(forth(kAck, 1001));
+        check_passes(back(kAck));
+    }
+    SECTION("the responder does") {
+        // Only the initiator may open: the group lets nobody into a.
+        remove(rule(nfv::Direction::ingress, Family::ipv4, 602));
+        nfv::RuleRow web = rule(nfv::Direction::ingress, Family::ipv4, 603);
+        web.protocol = 6;
+        web.port_min = web.port_max = 80;
+        put(web);
+        check_passes(back(kAck));
+        check_passes(forth(kAck, 1001));
+    }
+    CHECK(connections() == 1);
+    // What was never allowed is not picked up.
+    remove(rule(nfv::Direction::egress, Family::ipv4, 601));
+    receive(kUnderlay, frame_of(a,
+                                {Ipv4{.source = a.address, .destination = b.address},
+                                 Tcp{.source = 1, .destination = 2}},
+                                b.mac));
+    CHECK(silent());
+}
+
+TEST_CASE_METHOD(Cloud, "replies without a request open nothing") {
+    check_dropped(
+        kUnderlay,
+        frame_of(a, {Ipv4{.source = a.address, .destination = b.address}, Icmp{.type = 0}}, b.mac),
+        DropReason::icmp_not_request);
+    check_passes(
+        frame_of(a, {Ipv4{.source = a.address, .destination = b.address}, Icmp{.type = 8}}, b.mac));
+    check_passes(
+        frame_of(b, {Ipv4{.source = b.address, .destination = a.address}, Icmp{.type = 0}}, a.mac));
+}
+
+TEST_CASE_METHOD(Cloud, "a flood of new connections waits; what is known is carried") {
+    check_passes(datagram(a, b, 1));
+    for (std::uint16_t i = 0; i < 40; ++i) arrive(kUnderlay, datagram(a, b, i));
+    run();
+    const auto passed = sent(kUnderlay).size();
+    const auto kept_back = drops(DropReason::walk_budget);
+    CHECK(passed + kept_back == 40);
+    CHECK(kept_back > 0);
+    CHECK(passed >= 17);
+}
+
+TEST_CASE_METHOD(Cloud, "fragments that no connection covers are dropped by name") {
+    check_dropped(
+        kUnderlay,
+        frame_of(a,
+                 {Ipv4{.source = a.address, .destination = b.address, .flags_and_offset = 10},
+                  Payload{Bytes(80)}},
+                 b.mac),
+        DropReason::inner_fragment);
+}
+
+TEST_CASE_METHOD(Cloud, "connections are told of when they begin and when they end") {
+    establish();
+    ConnectionEvent event;
+    REQUIRE(worker->events().pop(event));
+    CHECK(event.kind == ConnectionEvent::Kind::created);
+    CHECK(event.source == a.id);
+    CHECK(event.destination == b.id);
+    CHECK(event.arrives == Tuple{a.address, b.address, 6, 1025, 80});
+    remove(rule(nfv::Direction::ingress, Family::ipv4, 602));
+    receive(kUnderlay, forth(kAck, 1001));
+    REQUIRE(worker->events().pop(event));
+    CHECK(event.kind == ConnectionEvent::Kind::ended);
+    CHECK(event.reason == EndReason::policy_changed);
+    CHECK(event.drop_reason == DropReason::ingress_no_rule);
+    CHECK(event.counts[0].packets == 2);
+    CHECK(event.counts[1].packets == 1);
+    DropSample sample;
+    REQUIRE(worker->samples().pop(sample));
+    CHECK(sample.reason == DropReason::policy_changed);
+    CHECK(sample.tuple == Tuple{a.address, b.address, 6, 1025, 80});
+    CHECK(sample.vtep == vtep_of(a.host));
+}
+
+}  // namespace sluice::worker
