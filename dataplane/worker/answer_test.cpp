@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the gateway itself says: to tenants, to its own links, to the internet.
 #include "dataplane/wire/neighbour.hpp"
-#include "nfv/elastic_ip/table.hpp"
 #include "tests/unit/worker_gateway.hpp"
 
 namespace sluice::worker {

@@ -2,7 +2,6 @@
 // Elastic addresses: what leaves and enters by the uplink, octet by octet.
 #include <chrono>
 
-#include "nfv/elastic_ip/table.hpp"
 #include "tests/unit/worker_gateway.hpp"
 
 namespace sluice::worker {
