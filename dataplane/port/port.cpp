@@ -97,7 +97,9 @@ Result<std::uint16_t> check_mtu(const config::Port& wanted, const rte_eth_dev_in
                                        : RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
     const auto most = std::min<std::uint32_t>(info.max_mtu, info.max_rx_pktlen - overhead);
     if (wanted.mtu <= most) return wanted.mtu;
-    if (!wanted.is_pci()) return static_cast<std::uint16_t>(most);
+    // The TAP driver means it: it refuses to send what is longer.
+    if (!wanted.is_pci() && !wanted.device_name().starts_with("net_tap"))
+        return static_cast<std::uint16_t>(most);
     return Error{Error::Code::unavailable,
                  fmt::format("the device carries an MTU of at most {}, not {}", most, wanted.mtu),
                  fmt::format("port[{}].mtu", index)};
