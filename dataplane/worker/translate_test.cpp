@@ -114,7 +114,8 @@ TEST_CASE_METHOD(Internet, "hairpin: to a neighbour's elastic address, and to on
 }
 
 TEST_CASE_METHOD(Internet, "an ICMP error from the internet finds the endpoint, quote and all") {
-    for (const auto& [request, reply] : transports()) {
+    for (const Pair& pair : transports()) {
+        const Layer& request = pair.request;
         const Layers original = from_to(ip4(a.address, server), request);
         receive(kUnderlay, frame_of(a, original));
         uplinked();
