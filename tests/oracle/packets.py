@@ -6,6 +6,8 @@ import ipaddress
 import policy
 from world import INTERNET, PORTS
 
+PRIVATE = ("10.0.0.12", "172.16.9.9", "192.168.1.1", "100.64.0.1")  # RFC 1918, RFC 6598
+
 
 class Packets:
     def __init__(self, world, rng):
@@ -33,7 +35,9 @@ class Packets:
     def from_uplink(self):
         known = [spec["address"] for spec in self.world["elastic-ips"].values()]
         destination = self.random.choice(known) if known and self.random.random() < 0.9 else "203.0.113.60"
-        source = self.random.choice(INTERNET if self.random.random() < 0.95 else known or INTERNET)
+        kind = self.random.random()
+        source = self.random.choice(
+            INTERNET if kind < 0.9 else PRIVATE if kind < 0.95 else known or INTERNET)
         if source == destination:
             source = INTERNET[0]
         protocol, source_port, destination_port = self.protocol_and_ports(4)

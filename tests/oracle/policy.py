@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 TCP, UDP, SCTP, ICMP, ICMPV6 = 6, 17, 132, 1, 58
 ROCE_PORT = 4791
+# RFC 1918, RFC 6598: nobody outside has these.
+PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
 ECHO_REQUEST = {ICMP: 8, ICMPV6: 128}
 
 
@@ -269,6 +271,8 @@ class Policy:
         return Decision("forward", leaves=leaves, destination_vni=0, **told)
 
     def from_uplink(self, arrives):
+        if any(contains(block, address(arrives.source)) for block in PRIVATE):
+            return drop("private_on_uplink")
         if self.elastic_with(address(arrives.source)) is not None:
             return drop("spoofed_address")  # nobody outside has an address of ours
         target = self.elastic_with(address(arrives.destination))
