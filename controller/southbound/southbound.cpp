@@ -145,7 +145,9 @@ struct Southbound::State final : LinkOwner, std::enable_shared_from_this<Southbo
 Southbound::Southbound(boost::asio::io_context& loop, Settings settings, Desired desired,
                        Listener& listener, std::function<void(const std::string&)> log)
     : state_(std::make_shared<State>(loop, std::move(settings), std::move(desired), listener,
-                                     std::move(log))) {}
+                                     std::move(log))) {
+    silence_library();
+}
 
 Southbound::~Southbound() {
     state_->listening.clear();

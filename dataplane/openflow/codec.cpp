@@ -114,6 +114,10 @@ void append_header_only(Bytes& out, std::uint8_t type, Xid xid) {
 
 }  // namespace
 
+void silence_library() {
+    vlog_set_levels(nullptr, VLF_ANY_DESTINATION, VLL_OFF);
+}
+
 Header header(MessageView message) {
     const auto* raw = ovs::as_header(message);
     return {raw->version, raw->type, ovs::swap(raw->length), Xid{ovs::swap(raw->xid)}};

@@ -84,6 +84,10 @@ enum class Kind : std::uint8_t {
     other_reply,
 };
 
+// The library writes what it dislikes to standard error; a peer could fill a disk with it.
+// What is refused is logged by those who refuse it.
+void silence_library();
+
 struct Header {
     std::uint8_t version = 0;
     std::uint8_t type = 0;

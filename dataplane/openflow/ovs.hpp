@@ -19,6 +19,7 @@
 #include <openvswitch/ofp-table.h>
 #include <openvswitch/ofp-util.h>
 #include <openvswitch/ofpbuf.h>
+#include <openvswitch/vlog.h>
 
 #include <bit>
 #include <cstdint>

@@ -13,6 +13,20 @@ void SwitchContext::read_meters() {
     meters_unsure = false;
 }
 
+void SwitchContext::say_rarely(const std::string& sentence) {
+    constexpr std::size_t kLines = 10;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - quiet_since >= std::chrono::seconds(1)) {
+        if (unsaid > 0) say(std::to_string(unsaid) + " more lines like these were left out");
+        quiet_since = now;
+        lines = unsaid = 0;
+    }
+    if (++lines <= kLines)
+        say(sentence);
+    else
+        ++unsaid;
+}
+
 void SwitchContext::commit(Changes changes, std::function<void(Result<void>)> done) {
     ++outstanding;
     ++counters.commits;
@@ -126,6 +140,7 @@ void Session::dispatch(MessageView message) {
 
 bool Session::must_hold(Kind kind, MessageView message) {
     if (waiting_.empty()) return false;
+    if (waiting_.size() >= kMostWaiting) return true;
     switch (kind) {
         case Kind::bundle_add:
         case Kind::barrier_request:
@@ -198,8 +213,8 @@ void Session::refuse(const WireError& error, MessageView request) {
     append_error(connection_->out(), error.code, request);
     connection_->flush();
     if (!error.message.empty())
-        context_->say("refused a message of " + connection_->peer() + " with " +
-                      to_string(error.code) + ": " + error.message);
+        context_->say_rarely("refused a message of " + connection_->peer() + " with " +
+                             to_string(error.code) + ": " + error.message);
 }
 
 }  // namespace sluice::openflow

@@ -25,6 +25,9 @@ namespace sluice::openflow {
 
 class Session;
 
+// Commits and barriers of one connection under way; then it is read no further.
+inline constexpr std::size_t kMostWaiting = 1024;
+
 // What the connections of one switch share. The backend's callbacks may come after the
 // switch is gone, so they hold it weakly.
 struct SwitchContext : std::enable_shared_from_this<SwitchContext> {
@@ -43,10 +46,14 @@ struct SwitchContext : std::enable_shared_from_this<SwitchContext> {
     bool meters_unsure = false;   // after a commit that failed
     std::optional<std::uint64_t> role_generation;
     std::unordered_set<Session*> sessions;
+    std::chrono::steady_clock::time_point quiet_since;
+    std::size_t lines = 0, unsaid = 0;
 
     void say(const std::string& sentence) const {
         if (log) log(sentence);
     }
+    // The same for what a peer can cause at will: at most ten lines a second.
+    void say_rarely(const std::string& sentence);
     void read_meters();
     void commit(Changes changes, std::function<void(Result<void>)> done);
 };

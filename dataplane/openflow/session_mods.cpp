@@ -35,7 +35,7 @@ void Session::modify(Kind kind, MessageView message) {
     if (!modification) return;
     const bool looks =
         std::visit([](const auto& mod) { return depends_on_state(mod); }, modification->what);
-    if (looks && !waiting_.empty()) {
+    if ((looks && !waiting_.empty()) || waiting_.size() >= kMostWaiting) {
         flush_batch();
         --context_->counters.modifications;  // it will be read again
         return hold(message);

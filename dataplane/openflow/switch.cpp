@@ -92,8 +92,8 @@ struct Switch::State : std::enable_shared_from_this<Switch::State> {
 
     void serve(StreamSocket socket) {
         if (accepted.size() >= context->settings.connections) {
-            context->say("refused a connection: " + std::to_string(accepted.size()) +
-                         " are open already");
+            context->say_rarely("refused a connection: " + std::to_string(accepted.size()) +
+                                " are open already");
             return;
         }
         const auto number = ++last_number;
@@ -114,7 +114,9 @@ struct Switch::State : std::enable_shared_from_this<Switch::State> {
 Switch::Switch(boost::asio::io_context& loop, Backend& backend, SwitchSettings settings,
                std::function<void(const std::string&)> log)
     : state_(std::make_shared<State>(
-          std::make_shared<SwitchContext>(loop, backend, std::move(settings), std::move(log)))) {}
+          std::make_shared<SwitchContext>(loop, backend, std::move(settings), std::move(log)))) {
+    silence_library();
+}
 
 Switch::~Switch() {
     state_->listening.reset();

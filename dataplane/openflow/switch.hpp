@@ -35,7 +35,7 @@ struct SwitchSettings {
     std::size_t bundle_octets = std::size_t{1} << 29;  // in all bundles together
     std::chrono::milliseconds bundle_idle{60'000};     // then it is discarded
     std::chrono::milliseconds first_retry{100};        // of a controller
-    std::chrono::milliseconds longest_retry{5'000};
+    std::chrono::milliseconds longest_retry{2'000};
     ConnectionLimits limits;
 };
 
