@@ -11,6 +11,7 @@ import sys
 import time
 
 HUGEPAGES = pathlib.Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+FREE_HUGEPAGES = HUGEPAGES.with_name("free_hugepages")
 CONTROL_CORE, MEASURED_CORE = 0, 1
 
 
@@ -24,9 +25,9 @@ def say(text):
 
 @contextlib.contextmanager
 def hugepages(megabytes):
-    """Reserves 2 MB pages; afterwards there are as many as before."""
-    before = int(HUGEPAGES.read_text())
-    wanted = max(before, megabytes // 2)
+    """Sees to it that so much of 2 MB pages is free; afterwards there are as many as before."""
+    before, free = int(HUGEPAGES.read_text()), int(FREE_HUGEPAGES.read_text())
+    wanted = before + max(0, megabytes // 2 - free)
     try:
         HUGEPAGES.write_text(str(wanted))
         got = int(HUGEPAGES.read_text())
