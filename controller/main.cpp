@@ -32,6 +32,8 @@ std::vector<std::string> problems_of(const config::Parsed& parsed, const std::st
     std::vector<std::string> problems;
     for (const auto& problem : parsed.problems)
         problems.push_back(config::to_string(problem, path));
+    // A file that cannot be read names nothing: its defaults are not to be judged.
+    if (!parsed.problems.empty() && parsed.problems.front().key.empty()) return problems;
     const auto add = [&](const Result<void>& result, const char* key) {
         if (!result) problems.push_back(path + ": " + key + ": " + result.error().message);
     };

@@ -41,6 +41,7 @@ class Lab:
                 shutil.copy(log, self.captures)
         if not self.keep:
             self.manifest.clear()
+        self.manifest.unlock()
 
     def start_product(self):
         """Controller, then gateway; both ready, and the gateway known to the controller."""

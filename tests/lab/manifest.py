@@ -38,6 +38,11 @@ class Manifest:
             raise shell.LabError("another run uses this lab: wait for it, or name another one, "
                                  "e.g. SLUICE_LAB=sluice2") from error
 
+    def unlock(self):
+        if self._lock:
+            self._lock.close()
+            self._lock = None
+
     def _note(self, record):
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.path, "a", encoding="utf-8") as opened:

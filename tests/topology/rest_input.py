@@ -92,11 +92,13 @@ def fields(trials):
     vpc = red.create("vpcs", wait=0, name="one", cidrs=["10.0.0.0/16"])
     other = red.create("vpcs", wait=0, name="two", cidrs=["10.0.0.0/16"])
     subnet = red.create("subnets", wait=0, name="a", vpc_id=vpc["id"], cidr="10.0.1.0/24")
+    host = trials.admin.create("hosts", wait=0, name="h", vteps=["192.0.2.11"])
     endpoint = red.create("endpoints", wait=0, name="e", subnet_id=subnet["id"], kind="vm",
-                          ip="10.0.1.10")
+                          ip="10.0.1.10", host_id=host["id"])
     foreign = red.create("security-groups", wait=0, name="foreign", vpc_id=other["id"])
     base = {"name": "x", "vpc_id": vpc["id"], "cidr": "10.0.9.0/24"}
-    point = {"name": "x", "subnet_id": subnet["id"], "kind": "vm"}
+    point = {"name": "x", "subnet_id": subnet["id"], "kind": "vm",
+             "host_id": host["id"]}
     post = lambda name, status, pointer, kind, body, client=None: trials.refused(
         name, status, pointer, "POST", f"/v1/{kind}", body, client)
     post("unknown-field", 422, "/colour", "vpcs", {"cidrs": ["10.0.0.0/16"], "colour": "red"})
@@ -105,7 +107,7 @@ def fields(trials):
     post("not-enforced-field", 422, "/rdma", "vpcs", {"cidrs": ["10.0.0.0/16"],
                                                       "rdma": {"mode": "off"}})
     post("host-bits", 422, "/cidrs/0", "vpcs", {"cidrs": ["10.0.0.1/16"]})
-    post("vni-by-a-member", 422, "/vni", "vpcs", {"cidrs": ["10.0.0.0/16"], "vni": 77})
+    post("vni-by-a-member", 403, "/vni", "vpcs", {"cidrs": ["10.0.0.0/16"], "vni": 77})
     post("vni-taken", 409, None, "vpcs", {"cidrs": ["10.0.0.0/16"], "vni": vpc["vni"],
                                           "project_id": "red"}, trials.admin)
     post("subnet-overlaps", 409, None, "subnets", {**base, "cidr": "10.0.1.128/25"})
