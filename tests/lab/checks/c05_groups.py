@@ -3,7 +3,7 @@
 import time
 
 from lab import program
-from .c04_rules import closed, let_through
+from .c04_rules import closed, let_through, word
 
 TITLE = "a rule that names a group"
 
@@ -20,7 +20,7 @@ def run(check, world):
     capture = check.capture_host(1, red)
     with program.traffic(db1.space, "echo", 5432):
         before = program.connects(web2.space, db1.ip, 5432, 0.7)
-        check.fact("outside the group", "no connection", before, closed(before))
+        check.fact("outside the group", "closed", word(before), closed(before))
         red.join("web2", default, clients)
         with program.traffic(web2.space, "talk", "c5", db1.ip, 5432) as talk:
             time.sleep(0.5)
@@ -32,6 +32,6 @@ def run(check, world):
         late = let_through(capture, db1, left, b"sluice-tag:c5")
         after = program.connects(web2.space, db1.ip, 5432, 0.7)
         check.fact("left", "cut: 0 packets let through, no new connection",
-                   f"{late} let through, {ended['error']}, then {after!r}",
+                   f"{late} let through, {ended['error']}, then {word(after)}",
                    late == 0 and ended["error"] and closed(after), capture)
     red.join("db1", default)

@@ -14,9 +14,9 @@ def run(check, world):
     for name, hops, how in (("web2", 64, "inside"), ("db1", 63, "across")):
         peer = red.tenants[name]
         received, said = program.ping(web1.space, peer.ipv6)
-        replies = sorted({int(found) for found in re.findall(r"ttl=(\d+)", said)})
-        check.fact(f"ping {how}", f"3 of 3, hop limit {hops}",
-                   f"{received} of 3, hop limit {replies}", received == 3 and replies == [hops])
+        replies = ", ".join(sorted(set(re.findall(r"ttl=(\d+)", said))))
+        check.equal(f"ping {how}", f"3 of 3, hop limit {hops}",
+                    f"{received} of 3, hop limit {replies}")
         with program.traffic(peer.space, "serve", 9001):
             got = program.traffic(web1.space, "fetch", peer.ipv6, 9001, 2_000_000).wait(20)
         check.fact(f"TCP {how}", "2,000,000 bytes, exact",
