@@ -317,7 +317,7 @@ TEST_CASE("a question is answered, refused, or told that nobody is there") {
     const std::string question(59'980, 'x');  // whose answer takes two segments
     pair.controller.query("gw1", Query::flows, question, keep);
     REQUIRE(pair.run([&] { return answer.has_value(); }));
-    CHECK(**answer == R"({"kind":"flows","request":")" + question + R"("})");
+    CHECK(**answer == R"({"kind":"flows","request":)" + question + "}");
     answer.reset();
     pair.controller.query("gw1", Query::explain, "", keep);
     REQUIRE(pair.run([&] { return answer.has_value(); }));

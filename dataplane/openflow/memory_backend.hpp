@@ -78,8 +78,8 @@ class MemoryBackend : public Backend {
     Result<std::string> query(std::string_view kind, std::string_view request) override {
         if (kind == "explain" && request.empty())
             return Error{Error::Code::invalid, "an explanation needs a question", {}};
-        return "{\"kind\":\"" + std::string(kind) + "\",\"request\":\"" + std::string(request) +
-               "\"}";
+        return "{\"kind\":\"" + std::string(kind) +
+               "\",\"request\":" + (request.empty() ? "null" : std::string(request)) + "}";
     }
 
     // Applies and answers every commit that is held.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peers that misbehave, against a switch: hostile.py SOCKET. Each gets an error or a closed
+"""Peers that misbehave, against a switch: hostile.py PREFIX SOCKET. Each gets an error or a closed
 connection, and a well-behaved connection beside them notices nothing. The switch under test has
 short time-outs (2 s for HELLO and half messages, 3 s for a peer that does not read)."""
 import os
@@ -227,4 +227,4 @@ def too_many_connections_are_turned_away(path, good):
 
 if __name__ == "__main__":
     os.chdir(os.path.dirname(os.path.abspath(__file__)))
-    run("interop/hostile", sys.argv[1], Peer(sys.argv[1]))
+    run(sys.argv[1], sys.argv[2], Peer(sys.argv[2]))

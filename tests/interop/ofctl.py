@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ovs-ofctl, an independent controller, against a switch: ofctl.py unix:SOCKET."""
+"""ovs-ofctl, an independent controller, against a switch with two ports:
+ofctl.py PREFIX unix:SOCKET NAME."""
 import os
 import subprocess
 import sys
@@ -40,14 +41,14 @@ def with_file(lines, *arguments, options=()):
 
 
 @case
-def show_names_the_ports(target):
+def show_names_the_ports(target, _):
     text = ofctl("show", target)
-    expect("n_tables:17" in text and "1(underlay)" in text and "2(uplink)" in text, text)
-    expect("speed: 10000 Mbps now" in text, text)
+    expect("n_tables:17" in text and " 1(" in text and " 2(" in text, text)
+    expect("LIVE" in text and "Mbps now" in text, text)
 
 
 @case
-def table_features_come_from_the_schemas(target):
+def table_features_come_from_the_schemas(target, _):
     text = ofctl("dump-table-features", target)
     for name in ("port", "vni", "source", "local", "egress_group", "egress_rule", "route",
                  "elastic_ip", "public_address", "endpoint", "ingress_group", "ingress_rule",
@@ -58,8 +59,8 @@ def table_features_come_from_the_schemas(target):
 
 
 @case
-def the_other_dumps_are_answered(target):
-    for command, part in (("dump-desc", "DP Description: memory"), ("dump-ports", "2 ports"),
+def the_other_dumps_are_answered(target, name):
+    for command, part in (("dump-desc", f"DP Description: {name}"), ("dump-ports", "2 ports"),
                           ("dump-tables", "tables 2...16"), ("dump-groups", "GROUP_DESC reply"),
                           ("dump-group-features", "GROUP_FEATURES reply"),
                           ("meter-features", "band_types: drop"), ("dump-meters", "METER_CONFIG"),
@@ -71,7 +72,7 @@ def the_other_dumps_are_answered(target):
 
 
 @case
-def entries_are_added_modified_and_removed(target):
+def entries_are_added_modified_and_removed(target, _):
     clean(target)
     expect(ofctl("add-flow", target, VNI.format(100)) == "", "add")
     expect(flows(target, "table=1") ==
@@ -90,7 +91,7 @@ def entries_are_added_modified_and_removed(target):
 
 
 @case
-def cookie_masks_choose_entries(target):
+def cookie_masks_choose_entries(target, _):
     clean(target)
     for number in (0x10, 0x11, 0x20):
         ofctl("add-flow", target, VNI.format(number))
@@ -100,7 +101,7 @@ def cookie_masks_choose_entries(target):
 
 
 @case
-def every_family_and_field_comes_back_as_it_went(target):
+def every_family_and_field_comes_back_as_it_went(target, _):
     clean(target)
     sent = [
         "table=2,ip,dl_src=02:00:00:00:00:05,nw_src=10.0.0.5,reg0=5,"
@@ -109,7 +110,7 @@ def every_family_and_field_comes_back_as_it_went(target):
         "set_field:4->reg8,set_field:5->reg7,set_field:0x4005dc->reg11,goto_table:4",
         "table=5,priority=62999,icmp6,icmp_type=128,icmp_code=0,reg4=8,goto_table:6".replace(
             ",goto", ",actions=goto"),
-        "table=14,priority=63001,tcp,nw_src=192.0.2.0/24,reg4=8,reg6=0x1bb0050,actions=drop",
+        "table=14,priority=63000,tcp,nw_src=192.0.2.0/24,reg4=8,reg6=0x1bb0050,actions=drop",
         "table=12,ipv6,ipv6_dst=fd00::5,reg1=5,actions=set_field:9->reg3,set_field:1->reg8,"
         "set_field:2->reg9,set_field:02:00:00:00:00:09->eth_dst,set_field:4->reg4,"
         "set_field:8->reg4,goto_table:13",
@@ -126,7 +127,7 @@ def every_family_and_field_comes_back_as_it_went(target):
 
 
 @case
-def what_a_table_cannot_hold_is_refused_by_name(target):
+def what_a_table_cannot_hold_is_refused_by_name(target, _):
     clean(target)
     for flow, error in (
             ("table=7,ip,actions=drop", "OFPFMFC_BAD_TABLE_ID"),
@@ -158,7 +159,7 @@ def what_a_table_cannot_hold_is_refused_by_name(target):
 
 
 @case
-def overlaps_are_found_when_asked_for(target):
+def overlaps_are_found_when_asked_for(target, _):
     clean(target)
     rule = "table=14,priority=500,ip,reg4=8,{0}actions=drop"
     expect(ofctl("add-flow", target, rule.format("nw_src=10.0.0.0/8,")) == "", "add")
@@ -169,7 +170,7 @@ def overlaps_are_found_when_asked_for(target):
 
 
 @case
-def meters_are_added_changed_and_removed_with_their_users(target):
+def meters_are_added_changed_and_removed_with_their_users(target, _):
     clean(target)
     band = ",kbps,burst,band=type=drop,rate={},burst_size=2000"
     expect(ofctl("add-meter", target, "meter=3" + band.format(20000)) == "", "add")
@@ -188,7 +189,7 @@ def meters_are_added_changed_and_removed_with_their_users(target):
 
 
 @case
-def a_good_bundle_is_applied(target):
+def a_good_bundle_is_applied(target, _):
     clean(target)
     ofctl("add-flow", target, VNI.format(1))
     text = with_file(["add " + VNI.format(2), "add " + VNI.format(3), "delete table=1,tun_id=1"],
@@ -198,7 +199,7 @@ def a_good_bundle_is_applied(target):
 
 
 @case
-def of_a_bad_bundle_nothing_is_applied(target):
+def of_a_bad_bundle_nothing_is_applied(target, _):
     clean(target)
     for wrong in ("table=1,tun_id=9,actions=set_field:5->reg0,goto_table:3",  # when added
                   ELASTIC.format(9, 99)):                                    # when committed
@@ -209,7 +210,7 @@ def of_a_bad_bundle_nothing_is_applied(target):
 
 
 @case
-def a_bundle_sees_its_own_earlier_messages(target):
+def a_bundle_sees_its_own_earlier_messages(target, _):
     clean(target)
     text = with_file(["add " + VNI.format(2), "add " + VNI.format(3),
                       "delete table=1,cookie=2/0xff",
@@ -222,7 +223,7 @@ def a_bundle_sees_its_own_earlier_messages(target):
 
 
 @case
-def a_hundred_thousand_entries_in_a_bundle(target):
+def a_hundred_thousand_entries_in_a_bundle(target, _):
     clean(target)
     host = "add table=16,reg9={0},cookie={0},actions=set_field:0xffff{0:08x}->xxreg3"
     start = time.monotonic()
@@ -241,4 +242,4 @@ def a_hundred_thousand_entries_in_a_bundle(target):
 
 if __name__ == "__main__":
     os.chdir(os.path.dirname(os.path.abspath(__file__)))
-    run("interop/ofctl", sys.argv[1])
+    run(*sys.argv[1:])

