@@ -34,12 +34,14 @@ using session::FlowIndex;
     return odd != 0;
 }
 
-[[gnu::always_inline]] inline bool stale(const Worker::State& state, const session::FlowState& flow,
-                                         const Adjacency& adjacency, const Source& source) {
+// 0 or 1: the tests of a hit are joined without a branch between them.
+[[gnu::always_inline]] inline unsigned stale(const Worker::State& state,
+                                             const session::FlowState& flow,
+                                             const Adjacency& adjacency, const Source& source) {
     const std::uint32_t generation = flow.generation.load(std::memory_order_relaxed);
     const auto& changed = state.shared.changed;
-    return (generation < changed[source.zone.value].load(std::memory_order_acquire)) |
-           (generation < changed[adjacency.zone.value].load(std::memory_order_acquire));
+    return unsigned{generation < changed[source.zone.value].load(std::memory_order_acquire)} |
+           unsigned{generation < changed[adjacency.zone.value].load(std::memory_order_acquire)};
 }
 
 // A tenant's packet on the uplink, with its own address.
@@ -111,14 +113,15 @@ template <class Family>
     std::uint8_t traffic_class = headers.traffic_class;
 
     const std::uint32_t target = flow.state.target.load(std::memory_order_relaxed);
-    const bool unusual =
-        unusual_source(frame, headers, source) | stale(state, flow.state, *adjacency, source) |
-        ((headers.ttl <= 1) & !adjacency->bridged) | (headers.ip_length > adjacency->mtu) |
-        ((headers.outer_ecn & 1) != 0) | ((headers.tcp_flags & kOpensOrCloses) != 0) |
-        ((target & (session::kTracked | session::kMetered)) != 0) |
-        (adjacency->kind == Adjacency::Kind::unreachable) |
-        private_leaves<Family>(headers, target, *adjacency);
-    if (unusual) [[unlikely]] {
+    const unsigned unusual = unsigned{unusual_source(frame, headers, source)} |
+                             stale(state, flow.state, *adjacency, source) |
+                             ((headers.ttl <= 1) & !adjacency->bridged) |
+                             (headers.ip_length > adjacency->mtu) | ((headers.outer_ecn & 1) != 0) |
+                             ((headers.tcp_flags & kOpensOrCloses) != 0) |
+                             ((target & (session::kTracked | session::kMetered)) != 0) |
+                             (adjacency->kind == Adjacency::Kind::unreachable) |
+                             unsigned{private_leaves<Family>(headers, target, *adjacency)};
+    if (unusual != 0) [[unlikely]] {
         adjacency =
             examine<Family>(state, {mbuf, headers, port}, index, source, *adjacency, traffic_class);
         if (adjacency == nullptr) return;

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every header compiles alone, with the flags of its part's program or of a source beside it."""
+"""Every header compiles alone, with the flags of a source beside it, of one that includes it, or of
+its part's program."""
 import json
 import os
 import shlex
@@ -32,14 +33,16 @@ def flags_by_file():
 
 
 FLAGS = flags_by_file()
+TEXTS = {source: (sources.ROOT / source).read_text(encoding="utf-8") for source in FLAGS}
 
 
 def flags(header):
     folder = header.rsplit("/", 1)[0]
-    beside = sorted(f for f in FLAGS if f.rsplit("/", 1)[0] == folder)
-    if beside:
+    near = sorted(f for f, text in TEXTS.items()
+                  if f.rsplit("/", 1)[0] == folder or f'#include "{header}"' in text)
+    if near:
         # The longest set, so that a test's Catch or a program's libraries are among them.
-        return max((FLAGS[f] for f in beside), key=len)
+        return max((FLAGS[f] for f in near), key=len)
     return FLAGS["controller/main.cpp" if header.startswith("controller/") else "dataplane/main.cpp"]
 
 
