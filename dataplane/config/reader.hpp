@@ -74,7 +74,6 @@ class Reader::Table {
 
   private:
     friend class Reader;
-    struct Node;  // of the TOML library
     Table(Document& document, const void* table, std::string path, unsigned line)
         : document_(&document), table_(table), path_(std::move(path)), line_(line) {}
     [[nodiscard]] const void* get(std::string_view key);

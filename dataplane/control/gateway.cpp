@@ -175,8 +175,8 @@ void Gateway::run() {
     });
     housekeep();
     spdlog::info(
-        "gateway {} forwards with {} worker(s), {} ms after its start", config_.name,
-        workers_.size(),
+        "gateway {} forwards with {} worker(s) on {} memory, {} ms after its start", config_.name,
+        workers_.size(), eal_->uses_hugepages() ? "hugepage" : "plain",
         std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - started_).count());
     loop_.run();
     spdlog::info("gateway {} stops", config_.name);

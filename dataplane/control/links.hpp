@@ -7,7 +7,6 @@
 // Threads: the control thread's. Ownership: refers to ports, neighbours and the ring.
 #pragma once
 
-#include <deque>
 #include <span>
 #include <vector>
 
@@ -40,8 +39,6 @@ class Links {
     // Polls the links, sends what the neighbours ask and what is to be announced. True if a
     // link changed.
     bool tick(neighbour::Time now);
-
-    [[nodiscard]] bool up(PortId port) const { return up_[port.value - 1]; }
 
   private:
     struct Announcement {

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <set>
+#include <utility>
 
 namespace sluice::port {
 namespace {

@@ -19,7 +19,6 @@
 #include "dataplane/wire/result.hpp"
 
 struct sqlite3;
-struct sqlite3_stmt;
 
 namespace sluice::state {
 
