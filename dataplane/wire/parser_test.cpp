@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/wire/parser.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "dataplane/wire/builder.hpp"
