@@ -27,7 +27,8 @@ MUST_MEET = {
     "forward", "answer", "egress_no_rule", "egress_denied", "ingress_no_rule", "ingress_denied",
     "no_route", "route_blackhole", "unknown_destination", "no_elastic_ip", "unknown_public_address",
     "spoofed_address", "spoofed_vtep", "inner_wrong_mac", "unknown_vni", "roce_not_translated",
-    "source_check", "private_on_uplink", "gateway_protocol", "bridged", "hairpin", "uplink"}
+    "source_check", "private_on_uplink", "gateway_protocol", "bridged", "hairpin", "uplink",
+    "ipv6"}
 
 
 class Mismatch(Exception):
@@ -100,6 +101,7 @@ def note(met, decision, packet):
     met[decision.reason if decision.verdict == "drop" else decision.verdict] += 1
     if decision.verdict == "forward":
         met["bridged"] += decision.bridged
+        met["ipv6"] += ":" in packet["source"]
         met["uplink"] += not decision.destination_vni
         met["hairpin"] += packet["side"] == "underlay" and decision.destination_vni != 0 \
             and decision.leaves.source != packet["source"]

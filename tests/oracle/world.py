@@ -78,7 +78,7 @@ class World(dict):
     def add_vpc(self, number):
         # The first two have the same addresses.
         base = 0 if number < 2 else number
-        vpc = self.put("vpcs", {"cidrs": [f"10.{base}.0.0/16", f"fd00:{base + 1:x}::/48"], "vni": 100 + number})
+        vpc = self.put("vpcs", {"cidrs": [f"10.{base}.0.0/16", f"fd00:{base + 1:x}::/32"], "vni": 100 + number})
         for main in (True, False):
             self.put("route-tables", {"vpc_id": vpc, "routes": [], "is_main": main})
         for _ in range(self.random.randint(1, 3)):
