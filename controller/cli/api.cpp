@@ -120,6 +120,9 @@ json::array Api::list(const std::string& path, const std::string& query) {
 
 std::string Api::resolve(const KindInfo& kind, const std::string& name_or_id) {
     if (is_uuid(name_or_id)) return name_or_id;
+    // The API takes an absent filter for "any"; an empty name must not come to that.
+    if (name_or_id.empty())
+        throw Failure{refused, fmt::format("the name of the {} is empty", kind.command)};
     std::string query;
     add_query(query, "name", name_or_id);
     const auto found = list("/v1/" + std::string(kind.path), query);

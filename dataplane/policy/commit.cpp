@@ -14,7 +14,7 @@ Error exhausted(std::string what, std::string path) {
 
 ZoneSlots::ZoneSlots(std::uint32_t capacity) {
     free_.reserve(capacity);
-    for (std::uint32_t slot = capacity; slot-- > 1;) free_.push_back(ZoneSlot{slot});
+    for (std::uint32_t slot = capacity; slot-- > 1;) free_.emplace_back(slot);
 }
 
 ZoneSlot ZoneSlots::allocate() {
@@ -81,7 +81,7 @@ void Commit::change_subnet(const SubnetKey& key, const std::optional<SubnetRecor
         next_.subnets.put(*after);
     }
     change.after = after;
-    delta_.subnets.push_back(std::move(change));
+    delta_.subnets.push_back(change);
 }
 
 void Commit::change_public_address(const IpAddress& address, bool there) {

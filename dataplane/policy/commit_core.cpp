@@ -174,7 +174,7 @@ Result<void> Commit::put_endpoint(const EndpointRow& row) {
     for (const GroupId group : row.groups) use({UsedKey::Kind::group, group.value}, row.vpc, 1);
     next_.endpoints.put(record);
     change.after = record;
-    delta_.endpoints.push_back(std::move(change));
+    delta_.endpoints.push_back(change);
     concerns(row.vpc);
     return {};
 }
@@ -212,7 +212,7 @@ Result<void> Commit::apply_hosts(std::span<const EntryChange> changes) {
             next_.hosts.put(host);
             moved.after = host;
         }
-        delta_.hosts.push_back(std::move(moved));
+        delta_.hosts.push_back(moved);
     }
     return {};
 }

