@@ -249,6 +249,17 @@ TEST_CASE("a VPC goes to one gateway, the one that carries the fewest") {
         CHECK(f.post("/v1/vpcs", R"({"cidrs":["10.0.0.0/16"]})").text("/gateway") == "gw2");
 }
 
+TEST_CASE("a VPC made while every gateway drains is placed once one is up again") {
+    Fixture f;
+    f.gateways->connect("gw1");
+    const auto gw1 = "/v1/gateways/" + f.get("/v1/gateways?name=gw1").text("/items/0/id");
+    f.patch(gw1, R"({"admin_state":"drain"})");
+    const auto vpc = f.post("/v1/vpcs", R"({"cidrs":["10.0.0.0/16"]})").text("/id");
+    CHECK(f.get("/v1/vpcs/" + vpc).text("/gateway") != "gw1");
+    f.patch(gw1, R"({"admin_state":"up"})");
+    CHECK(f.get("/v1/vpcs/" + vpc).text("/gateway") == "gw1");
+}
+
 TEST_CASE("the OpenAPI document names every kind and no field that is not enforced") {
     Fixture f;
     const auto document = f.get("/v1/openapi.json");

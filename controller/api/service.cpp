@@ -370,7 +370,14 @@ model::Planner Service::planner() {
     return impl_->planner();
 }
 Result<void> Service::commit(const model::Plan& plan, const Actor& actor) {
-    return impl_->commit(plan, actor);
+    auto done = impl_->commit(plan, actor);
+    // A gateway that is up again takes the VPCs that none would.
+    const auto is_gateway = [](const model::Change& change) {
+        return change.either().kind() == Kind::gateway;
+    };
+    if (done && std::any_of(plan.diff.begin(), plan.diff.end(), is_gateway))
+        (void)impl_->commit(impl_->planner().place_vpcs(), {"controller", {}});
+    return done;
 }
 Status Service::status(const Resource& resource) const {
     return impl_->status(resource);
