@@ -28,8 +28,9 @@ void enter_vpc(WalkState& walk) {
 
 // What is known with the sender: its subnet, and whom the gateway answers as.
 void know_sender(WalkState& walk) {
+    // No function that is linked knows senders: then nobody is one.
+    if (walk.source == nullptr) return walk.drop(openflow::kSource, DropReason::unknown_source);
     const EndpointRecord& source = *walk.source;
-    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): called when the sender is known.
     walk.plan.source = source.endpoint;
     walk.plan.path.source_endpoint = source.cookie;
     walk.source_subnet =
