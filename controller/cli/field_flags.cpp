@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 
 #include "controller/cli/commands.hpp"
@@ -18,14 +19,22 @@ bool is_number(std::string_view text) {
            std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The value itself, or @FILE.
+std::string content_of(const FieldInfo& field, const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    try {  // a folder can be opened, and throws when it is read
+        if (file) return {std::istreambuf_iterator<char>(file), {}};
+    } catch (const std::ios_base::failure&) {
+    }
+    throw Failure{usage, fmt::format("--{}: cannot read {}", field.flag, path)};
+}
+
+// The value itself, @FILE, or - for standard input.
 json::value parse_json(const FieldInfo& field, const std::string& text) {
     std::string content = text;
-    if (text.starts_with('@')) {
-        std::ifstream file(text.substr(1), std::ios::binary);
-        if (!file)
-            throw Failure{usage, fmt::format("--{}: cannot read {}", field.flag, text.substr(1))};
-        content.assign(std::istreambuf_iterator<char>(file), {});
+    if (text == "-" || text == "@-") {
+        content.assign(std::istreambuf_iterator<char>(std::cin), {});
+    } else if (text.starts_with('@')) {
+        content = content_of(field, text.substr(1));
     }
     boost::system::error_code failed;
     auto value = json::parse(content, failed);
@@ -59,12 +68,14 @@ void add_field_flags(CLI::App& command, std::span<const FieldInfo> fields, bool 
         auto* option =
             command.add_option("--" + std::string(field.flag), values[i], std::string(field.help));
         option->type_name(field.refers_to.empty() ? many ? "VALUE,…" : "VALUE" : "NAME|ID");
-        // A repeated flag adds to a list and replaces anything else.
+        // A repeated flag adds to a list and replaces anything else. One value a flag: CLI11 would
+        // go on to eat names that follow, and take the brackets off JSON.
         if (many)
             option->delimiter(',')->expected(1)->multi_option_policy(
                 CLI::MultiOptionPolicy::TakeAll);
         else
             option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+        option->allow_extra_args(false);
         if (field.required && creating) option->required();
     }
 }

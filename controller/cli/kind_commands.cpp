@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "controller/cli/arguments.hpp"
 #include "controller/cli/commands.hpp"
 #include "controller/cli/text.hpp"
 
@@ -88,6 +89,7 @@ void add_common(CLI::App& command, Arguments& given) {
     command.add_option("--tag", given.tags, "KEY=VALUE; may be repeated")
         ->type_name("KEY=VALUE")
         ->expected(1)
+        ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
@@ -217,13 +219,13 @@ void add_delete(CLI::App& group, const KindInfo& kind, Session& session) {
             // All names first: a wrong one stops the command before anything is gone.
             std::vector<std::string> ids;
             for (const auto& target : given->targets)
-                ids.push_back(session.api().resolve(kind, target));
+                ids.push_back(session.api().resolve(kind, unmarked(target)));
             for (std::size_t i = 0; i < ids.size(); ++i) {
                 std::string query;
                 add_query(query, "wait", given->wait);
                 session.api().call("DELETE", path_of(kind) + "/" + ids[i], query);
                 if (!session.as_json)
-                    fmt::print("{} {} deleted\n", kind.command, given->targets[i]);
+                    fmt::print("{} {} deleted\n", kind.command, unmarked(given->targets[i]));
             }
             return done;
         };

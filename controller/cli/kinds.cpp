@@ -75,7 +75,13 @@ constexpr FieldInfo kRule[] = {
 
 constexpr FieldInfo kSecurityGroup[] = {
     {"vpc_id", "vpc", reference, create, true, "vpc", "the VPC it belongs to"},
-    {"rules", "rules", FieldType::json, create_or_update, false, {}, "all of its rules at once"},
+    {"rules",
+     "rules",
+     FieldType::json,
+     create_or_update,
+     false,
+     {},
+     R"(all of its rules at once, e.g. '[{"direction":"ingress","protocol":"tcp","port_min":443,"port_max":443}]')"},
 };
 constexpr Columns kGroupColumns = {"name", "vpc_id", "rules", "state", "id"};
 

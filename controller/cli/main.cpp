@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "controller/cli/arguments.hpp"
 #include "controller/cli/commands.hpp"
 
 namespace {
@@ -33,23 +32,6 @@ std::string environment(const char* name, const std::string& otherwise) {
     return value && *value ? value : otherwise;
 }
 
-// The arguments, last one first as CLI11 takes them. `--wait 5` becomes `--wait=5`: the number
-// is optional, and what follows without being one is a name.
-std::vector<std::string> reversed_arguments(int argc, char** argv) {
-    std::vector<std::string> words;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view word = argv[i];
-        const bool number =
-            !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
-        if (number && !words.empty() && words.back() == "--wait")
-            words.back() += "=" + std::string(word);
-        else
-            words.emplace_back(word);
-    }
-    std::reverse(words.begin(), words.end());
-    return words;
-}
-
 int run(int argc, char** argv) {
     using namespace sluice::cli;
     Session session;
@@ -70,7 +52,7 @@ int run(int argc, char** argv) {
     add_completion(app, session);
 
     try {
-        app.parse(reversed_arguments(argc, argv));
+        app.parse(prepared({argv + 1, argv + argc}));
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? done : usage;
     }
