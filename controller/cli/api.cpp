@@ -7,8 +7,6 @@
 #include <boost/json/serialize.hpp>
 #include <chrono>
 
-#include "controller/cli/text.hpp"
-
 namespace sluice::cli {
 namespace {
 
@@ -20,17 +18,6 @@ http::Origin origin_of(const std::string& url) {
     if (!origin)
         throw Failure{usage, fmt::format("{} is no API address: {}", url, origin.error().message)};
     return *origin;
-}
-
-bool is_uuid(std::string_view text) {
-    if (text.size() != 36) return false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash != (text[i] == '-')) return false;
-        if (!dash && std::string_view("0123456789abcdefABCDEF").find(text[i]) == text.npos)
-            return false;
-    }
-    return true;
 }
 
 std::string text_of(const json::object& object, std::string_view name) {
@@ -116,34 +103,6 @@ json::array Api::list(const std::string& path, const std::string& query) {
         token = text_of(answer.get_object(), "next_page_token");
     } while (!token.empty());
     return result;
-}
-
-std::string Api::resolve(const KindInfo& kind, const std::string& name_or_id) {
-    if (is_uuid(name_or_id)) return name_or_id;
-    // The API takes an absent filter for "any"; an empty name must not come to that.
-    if (name_or_id.empty())
-        throw Failure{refused, fmt::format("the name of the {} is empty", kind.command)};
-    std::string query;
-    add_query(query, "name", name_or_id);
-    const auto found = list("/v1/" + std::string(kind.path), query);
-    if (found.empty())
-        throw Failure{refused, fmt::format("no {} is named {}", kind.command, name_or_id)};
-    if (found.size() > 1) {
-        std::string ids;
-        for (const auto& item : found) ids += "\n  " + text_of(item.as_object(), "id");
-        throw Failure{refused, fmt::format("{} {}s are named {}; take the id:{}", found.size(),
-                                           kind.command, name_or_id, ids)};
-    }
-    return text_of(found.front().as_object(), "id");
-}
-
-std::string Api::name_of(const KindInfo& kind, const std::string& id) {
-    auto [known, added] = names_.try_emplace(kind.command);
-    if (added)
-        for (const auto& item : list("/v1/" + std::string(kind.path), "limit=1000"))
-            known->second[text_of(item.as_object(), "id")] = text_of(item.as_object(), "name");
-    const auto found = known->second.find(id);
-    return found == known->second.end() || found->second.empty() ? id : found->second;
 }
 
 }  // namespace sluice::cli

@@ -5,11 +5,9 @@
 #pragma once
 
 #include <boost/json/value.hpp>
-#include <map>
 #include <string>
 #include <string_view>
 
-#include "controller/cli/kinds.hpp"
 #include "dataplane/http/client.hpp"
 
 namespace sluice::cli {
@@ -37,16 +35,9 @@ class Api {
     // Every item of a list, page by page.
     json::array list(const std::string& path, const std::string& query = {});
 
-    // The id of what is named so, or the UUID itself. Throws Failure for none or several.
-    std::string resolve(const KindInfo& kind, const std::string& name_or_id);
-
-    // The name behind an id, or the id itself; the kind is listed once.
-    std::string name_of(const KindInfo& kind, const std::string& id);
-
   private:
     http::Client client_;
     std::string token_;
-    std::map<std::string_view, std::map<std::string, std::string>> names_;
 };
 
 // "a=1&b=2", encoded; nothing for an empty value.

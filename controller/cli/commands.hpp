@@ -11,6 +11,7 @@
 
 #include "controller/cli/api.hpp"
 #include "controller/cli/kinds.hpp"
+#include "controller/cli/names.hpp"
 
 namespace sluice::cli {
 
@@ -21,13 +22,24 @@ struct Session {
     bool as_json = false;
     std::function<ExitStatus()> action;
 
+    // --vpc of commands that have it for names alone; empty: names are looked up everywhere.
+    std::string vpc;
+
     Api& api() {
         if (!api_) api_ = std::make_unique<Api>(url, token);
         return *api_;
     }
+    Names& names() {
+        if (!names_) {
+            names_ = std::make_unique<Names>(api());
+            names_->look_in(vpc);
+        }
+        return *names_;
+    }
 
   private:
     std::unique_ptr<Api> api_;
+    std::unique_ptr<Names> names_;
 };
 
 // vpc, subnet, endpoint, …: create, list, show, update, delete.
@@ -53,6 +65,13 @@ json::value field_value(Session& session, const FieldInfo& field,
 // Adds each given field to the object.
 void set_fields(Session& session, std::span<const FieldInfo> fields, const GivenValues& values,
                 json::object& body);
+
+// --vpc NAME|ID, in which names are looked up; nothing for kinds outside of VPCs.
+void add_scope(CLI::App& command, const KindInfo& kind, Session& session);
+// NAME|ID of what the command is about.
+void add_target(CLI::App& command, const KindInfo& kind, std::string& target, Session& session);
+// Its id; names in the rest of the command then mean what is in its VPC.
+std::string target_id(Session& session, const KindInfo& kind, const std::string& target);
 
 // --wait[=SECONDS]: 30 without a number, at most 300.
 void add_wait(CLI::App& command, std::string& seconds);

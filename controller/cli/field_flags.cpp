@@ -90,12 +90,12 @@ json::value field_value(Session& session, const FieldInfo& field,
             json::array items;
             if (none) return items;
             for (const auto& item : given)
-                items.emplace_back(referred ? session.api().resolve(*referred, item) : item);
+                items.emplace_back(referred ? session.names().resolve(*referred, item) : item);
             return items;
         }
         case FieldType::reference:
             if (none) return nullptr;
-            return json::value(session.api().resolve(*referred, given.front()));
+            return json::value(target_id(session, *referred, given.front()));
         case FieldType::number:
             return none ? json::value(nullptr) : number(field, given.front());
         case FieldType::boolean:
@@ -116,6 +116,26 @@ void set_fields(Session& session, std::span<const FieldInfo> fields, const Given
                 json::object& body) {
     for (std::size_t i = 0; i < fields.size(); ++i)
         if (!values[i].empty()) body[fields[i].name] = field_value(session, fields[i], values[i]);
+}
+
+void add_scope(CLI::App& command, const KindInfo& kind, Session& session) {
+    if (!way_to_vpc(kind)) return;
+    command.add_option("--vpc", session.vpc, "look for names in this VPC")->type_name("NAME|ID");
+}
+
+void add_target(CLI::App& command, const KindInfo& kind, std::string& target, Session& session) {
+    const bool scoped = way_to_vpc(kind) != nullptr;
+    command
+        .add_option("NAME|ID", target,
+                    fmt::format("of the {}{}", kind.command, scoped ? "; or VPC/NAME" : ""))
+        ->required();
+    add_scope(command, kind, session);
+}
+
+std::string target_id(Session& session, const KindInfo& kind, const std::string& target) {
+    auto id = session.names().resolve(kind, target);
+    session.names().prefer_vpc_of(kind, id);
+    return id;
 }
 
 void add_wait(CLI::App& command, std::string& seconds) {

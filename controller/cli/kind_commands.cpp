@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "controller/cli/arguments.hpp"
@@ -33,11 +34,11 @@ std::string show_value(Session& session, const KindInfo& kind, std::string_view 
     const auto* field = find_field(kind, name);
     const auto* referred = field ? find_kind(field->refers_to) : nullptr;
     if (referred && value.is_string())
-        return session.api().name_of(*referred, std::string(value.get_string()));
+        return session.names().name_of(*referred, std::string(value.get_string()));
     if (referred && value.is_array()) {
         json::array names;
         for (const auto& item : value.get_array())
-            names.emplace_back(session.api().name_of(*referred, cell(item)));
+            names.emplace_back(session.names().name_of(*referred, cell(item)));
         return cell(names);
     }
     return cell(value);
@@ -64,7 +65,7 @@ std::string several_lines(Session& session, std::string_view name, const json::a
     std::string text;
     const auto by_name = [&](json::object& object, std::string_view field, const KindInfo& kind) {
         if (const auto* id = member(object, field); id && id->is_string())
-            object[field] = session.api().name_of(kind, std::string(id->get_string()));
+            object[field] = session.names().name_of(kind, std::string(id->get_string()));
     };
     for (const auto& item : items) {
         if (!item.is_object()) continue;
@@ -112,6 +113,7 @@ void add_create(CLI::App& group, const KindInfo& kind, Session& session) {
     add_common(*command, *given);
     add_field_flags(*command, kind.fields, true, given->values);
     command->add_option("--id", given->id, "the UUID it shall have");
+    if (!find_field(kind, "vpc_id")) add_scope(*command, kind, session);
     add_wait(*command, given->wait);
     command->callback([&session, &kind, command, given] {
         session.action = [&session, &kind, command, given] {
@@ -145,6 +147,9 @@ void add_list(CLI::App& group, const KindInfo& kind, Session& session) {
         }
     auto fields = std::make_shared<std::vector<FieldInfo>>(std::move(simple));
     add_field_flags(*command, *fields, false, given->values);
+    const bool has_vpc = find_field(kind, "vpc_id") != nullptr;
+    if (!has_vpc && way_to_vpc(kind))
+        command->add_option("--vpc", session.vpc, "only those in this VPC")->type_name("NAME|ID");
     command->callback([&session, &kind, given, fields] {
         session.action = [&session, &kind, given, fields] {
             std::string query;
@@ -153,7 +158,8 @@ void add_list(CLI::App& group, const KindInfo& kind, Session& session) {
                 if (!given->values[i].empty())
                     add_query(query, (*fields)[i].name,
                               cell(field_value(session, (*fields)[i], given->values[i])));
-            const auto items = session.api().list(path_of(kind), query);
+            const auto items =
+                session.names().inside(kind, session.api().list(path_of(kind), query));
             if (session.as_json) {
                 std::fputs(pretty(json::object{{"items", items}}).c_str(), stdout);
                 return done;
@@ -175,10 +181,10 @@ void add_list(CLI::App& group, const KindInfo& kind, Session& session) {
 void add_show(CLI::App& group, const KindInfo& kind, Session& session) {
     auto* command = group.add_subcommand("show", "everything about one");
     auto given = std::make_shared<Arguments>();
-    command->add_option("NAME|ID", given->target)->required();
+    add_target(*command, kind, given->target, session);
     command->callback([&session, &kind, given] {
         session.action = [&session, &kind, given] {
-            const auto id = session.api().resolve(kind, given->target);
+            const auto id = target_id(session, kind, given->target);
             return show_resource(session, kind, session.api().call("GET", path_of(kind) + "/" + id),
                                  false);
         };
@@ -188,17 +194,21 @@ void add_show(CLI::App& group, const KindInfo& kind, Session& session) {
 void add_update(CLI::App& group, const KindInfo& kind, Session& session) {
     auto* command = group.add_subcommand("update", "change what is given; `none` clears a field");
     auto given = std::make_shared<Arguments>();
-    command->add_option("NAME|ID", given->target)->required();
+    add_target(*command, kind, given->target, session);
     if (kind.creatable) add_common(*command, *given);
     add_field_flags(*command, kind.fields, false, given->values);
     add_wait(*command, given->wait);
     command->callback([&session, &kind, command, given] {
         session.action = [&session, &kind, command, given] {
+            const bool nothing = std::all_of(given->values.begin(), given->values.end(),
+                                             [](const auto& one) { return one.empty(); });
             json::object body;
             if (kind.creatable) set_common(*command, *given, body);
+            if (nothing && body.empty())
+                throw Failure{usage, "nothing to change: give a flag, see --help"};
+            // The target first: names beside it mean what is in its VPC.
+            const auto id = target_id(session, kind, given->target);
             set_fields(session, kind.fields, given->values, body);
-            if (body.empty()) throw Failure{usage, "nothing to change: give a flag, see --help"};
-            const auto id = session.api().resolve(kind, given->target);
             std::string query;
             add_query(query, "wait", given->wait);
             const json::value sent = std::move(body);
@@ -212,14 +222,16 @@ void add_update(CLI::App& group, const KindInfo& kind, Session& session) {
 void add_delete(CLI::App& group, const KindInfo& kind, Session& session) {
     auto* command = group.add_subcommand("delete", "remove one or several");
     auto given = std::make_shared<Arguments>();
-    command->add_option("NAME|ID", given->targets)->required();
+    command->add_option("NAME|ID", given->targets, "of each; VPC/NAME where names repeat")
+        ->required();
+    add_scope(*command, kind, session);
     add_wait(*command, given->wait);
     command->callback([&session, &kind, given] {
         session.action = [&session, &kind, given] {
             // All names first: a wrong one stops the command before anything is gone.
             std::vector<std::string> ids;
             for (const auto& target : given->targets)
-                ids.push_back(session.api().resolve(kind, unmarked(target)));
+                ids.push_back(session.names().resolve(kind, unmarked(target)));
             for (std::size_t i = 0; i < ids.size(); ++i) {
                 std::string query;
                 add_query(query, "wait", given->wait);

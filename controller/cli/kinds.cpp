@@ -155,7 +155,8 @@ constexpr KindInfo kKinds[] = {
      "sluicectl elastic-ip create --name web --endpoint web1\n"
      "  sluicectl elastic-ip update web --endpoint web2      # moves it at once"},
     {"route-table", "route-tables", "where a subnet's packets go", kRouteTable, kRouteTableColumns,
-     true, "sluicectl route-table add-route main --destination 0.0.0.0/0 --next-hop internet"},
+     true,
+     "sluicectl route-table add-route main --vpc prod --destination 0.0.0.0/0 --next-hop internet"},
     {"gateway", "gateways", "the gateways that have connected", kGateway, kGatewayColumns, false,
      "sluicectl gateway update gw1 --admin-state drain"},
 };
@@ -176,6 +177,19 @@ const FieldInfo* find_field(const KindInfo& kind, std::string_view name) {
     const auto found = std::find_if(kind.fields.begin(), kind.fields.end(),
                                     [&](const FieldInfo& field) { return field.name == name; });
     return found == kind.fields.end() ? nullptr : &*found;
+}
+
+const FieldInfo* way_to_vpc(const KindInfo& kind) {
+    const auto found =
+        std::find_if(kind.fields.begin(), kind.fields.end(), [](const FieldInfo& field) {
+            return field.refers_to == "vpc" || field.refers_to == "subnet" ||
+                   field.refers_to == "endpoint";
+        });
+    return found == kind.fields.end() ? nullptr : &*found;
+}
+
+bool in_vpc(const KindInfo& kind) {
+    return kind.command == "vpc" || way_to_vpc(kind);
 }
 
 std::span<const FieldInfo> rule_fields() {

@@ -48,6 +48,11 @@ std::span<const KindInfo> kinds();
 const KindInfo* find_kind(std::string_view command);
 const FieldInfo* find_field(const KindInfo& kind, std::string_view name);
 
+// The field that leads from an object towards its VPC: vpc_id, a subnet's or an endpoint's.
+// Nothing for kinds outside of VPCs, and for the VPC itself.
+const FieldInfo* way_to_vpc(const KindInfo& kind);
+bool in_vpc(const KindInfo& kind);
+
 // The fields of a security group's rule, for add-rule.
 std::span<const FieldInfo> rule_fields();
 

@@ -14,11 +14,14 @@
 
 namespace {
 
-constexpr const char* kFooter = R"(Names are accepted wherever an id is. Examples:
+constexpr const char* kFooter =
+    R"(Names are accepted wherever an id is. Where several VPCs have the name, say --vpc NAME or
+VPC/NAME. Examples:
   sluicectl vpc create --name prod --cidr 10.0.0.0/16
   sluicectl subnet create --name front --vpc prod --cidr 10.0.1.0/24
   sluicectl endpoint create --name web1 --subnet front --host rack1-7 --wait
   sluicectl security-group add-rule web --direction ingress --protocol tcp --port 443
+  sluicectl security-group show prod/default
   sluicectl elastic-ip create --name web --endpoint web1
   sluicectl explain --vpc prod --source 10.0.1.10 --destination 10.0.2.10 --destination-port 22
   sluicectl drops --vpc prod

@@ -47,7 +47,7 @@ json::object body_of(Session& session, const Question& question) {
     if (question.internet)
         body["internet"] = true;
     else
-        body["vpc_id"] = session.api().resolve(*find_kind("vpc"), question.vpc);
+        body["vpc_id"] = session.names().resolve(*find_kind("vpc"), question.vpc);
     body["source"] = question.source;
     body["destination"] = question.destination;
     const FieldInfo protocol{"protocol", "protocol"};
@@ -145,11 +145,13 @@ struct Filter {
 
 std::string query_of(Session& session, const Filter& filter) {
     std::string query;
-    if (!filter.vpc.empty())
-        add_query(query, "vpc_id", session.api().resolve(*find_kind("vpc"), filter.vpc));
+    if (!filter.vpc.empty()) {
+        session.vpc = filter.vpc;  // the endpoint's name is looked up in it
+        add_query(query, "vpc_id", session.names().resolve(*find_kind("vpc"), filter.vpc));
+    }
     if (!filter.endpoint.empty())
         add_query(query, "endpoint_id",
-                  session.api().resolve(*find_kind("endpoint"), filter.endpoint));
+                  session.names().resolve(*find_kind("endpoint"), filter.endpoint));
     add_query(query, "limit", filter.limit);
     return query;
 }

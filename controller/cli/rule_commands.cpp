@@ -24,7 +24,7 @@ void add_rule(CLI::App& group, Session& session) {
     static const KindInfo& kind = *find_kind("security-group");
     auto* command = group.add_subcommand("add-rule", "add a rule");
     auto given = std::make_shared<Arguments>();
-    command->add_option("NAME|ID", given->target)->required();
+    add_target(*command, kind, given->target, session);
     add_field_flags(*command, rule_fields(), true, given->values);
     command->add_option("--port", given->port, "a destination port, or FIRST-LAST")
         ->excludes("--port-min")
@@ -32,6 +32,7 @@ void add_rule(CLI::App& group, Session& session) {
     add_wait(*command, given->wait);
     command->callback([&session, given] {
         session.action = [&session, given] {
+            const auto id = target_id(session, kind, given->target);
             json::object rule{{"action", "allow"}};
             set_fields(session, rule_fields(), given->values, rule);
             if (!given->port.empty()) {
@@ -42,7 +43,6 @@ void add_rule(CLI::App& group, Session& session) {
                                        ? rule["port_min"]
                                        : field_value(session, port, {given->port.substr(dash + 1)});
             }
-            const auto id = session.api().resolve(kind, given->target);
             const json::value body = std::move(rule);
             const auto answer = session.api().call("POST", "/v1/security-groups/" + id + "/rules",
                                                    wait_query(*given), &body);
@@ -60,12 +60,12 @@ void remove_rule(CLI::App& group, Session& session) {
     static const KindInfo& kind = *find_kind("security-group");
     auto* command = group.add_subcommand("remove-rule", "remove a rule by its id");
     auto given = std::make_shared<Arguments>();
-    command->add_option("NAME|ID", given->target)->required();
+    add_target(*command, kind, given->target, session);
     command->add_option("RULE-ID", given->rule, "as `show` prints it")->required();
     add_wait(*command, given->wait);
     command->callback([&session, given] {
         session.action = [&session, given] {
-            const auto id = session.api().resolve(kind, given->target);
+            const auto id = target_id(session, kind, given->target);
             session.api().call("DELETE", "/v1/security-groups/" + id + "/rules/" + given->rule,
                                wait_query(*given));
             if (!session.as_json) fmt::print("rule {} removed\n", given->rule);
@@ -79,7 +79,7 @@ json::object next_hop(Session& session, const std::string& text) {
     constexpr std::string_view kEndpoint = "endpoint:";
     if (text.starts_with(kEndpoint))
         return {{"endpoint_id",
-                 session.api().resolve(*find_kind("endpoint"), text.substr(kEndpoint.size()))}};
+                 session.names().resolve(*find_kind("endpoint"), text.substr(kEndpoint.size()))}};
     throw Failure{usage, "--next-hop: internet, blackhole or endpoint:NAME, not " + text};
 }
 
@@ -89,7 +89,7 @@ void change_routes(CLI::App& table, Session& session, bool add) {
     auto* command = table.add_subcommand(add ? "add-route" : "remove-route",
                                          add ? "add or replace a route" : "remove a route");
     auto given = std::make_shared<Arguments>();
-    command->add_option("NAME|ID", given->target)->required();
+    add_target(*command, kind, given->target, session);
     command->add_option("--destination", given->destination, "an address block")->required();
     if (add)
         command->add_option("--next-hop", given->next_hop, "internet, blackhole or endpoint:NAME")
@@ -97,7 +97,7 @@ void change_routes(CLI::App& table, Session& session, bool add) {
     add_wait(*command, given->wait);
     command->callback([&session, given, add] {
         session.action = [&session, given, add] {
-            const auto path = "/v1/route-tables/" + session.api().resolve(kind, given->target);
+            const auto path = "/v1/route-tables/" + target_id(session, kind, given->target);
             const auto present = session.api().call("GET", path);
             json::array routes;
             bool found = false;

@@ -113,6 +113,80 @@ def words_as_written(trials):
         trials.json("vpc", "show", "x")[field] for field in ("description", "tags")))
 
 
+def names_in_two_vpcs(trials):
+    """Every VPC has a `default` and a `main`; both VPCs here also have `front`, `web` and `e`."""
+    client = trials.controller.client("red")
+    ids = {vpc["name"]: vpc["id"] for vpc in client.list("vpcs")}
+    if "b" not in ids:
+        ids["b"] = trials.json("vpc", "create", "--name", "b", "--cidr", "10.0.0.0/16")["id"]
+    trials.json("subnet", "create", "--name", "front", "--vpc", "b", "--cidr", "10.0.1.0/24")
+    trials.json("security-group", "create", "--name", "web", "--vpc", "b")
+    trials.succeeds("endpoint-create-by-vpc", "endpoint", "create", "--name", "e", "--vpc", "b",
+                    "--subnet", "front", "--vtep", "192.0.2.7")
+
+    def found(kind, vpc, name):
+        for item in client.list(f"{kind}s", name=name):
+            subnet = item.get("subnet_id")
+            owner = client.get("subnets", subnet)["vpc_id"] if subnet else item["vpc_id"]
+            if owner == ids[vpc]:
+                return item["id"]
+        return None
+
+    for kind, name in (("security-group", "default"), ("route-table", "main"), ("subnet", "front"),
+                       ("endpoint", "e")):
+        trials.fails(f"{kind}-ambiguous", 1,
+                     [f" {kind}s are named {name}", "--vpc", "VPC/NAME", found(kind, "a", name),
+                      found(kind, "b", name), "  a", "  b"], kind, "show", name)
+        for vpc in ("a", "b"):
+            wanted = found(kind, vpc, name)
+            for how, words in (("vpc-name", (name, "--vpc", vpc)),
+                               ("vpc-id", (name, "--vpc", ids[vpc])),
+                               ("slash", (f"{vpc}/{name}",))):
+                done = trials.run(kind, "show", *words, "--json")
+                got = json.loads(done.stdout)["id"] if done.returncode == 0 else done.stderr
+                trials.equal(f"{kind}-show-{how}-{vpc}", wanted, got)
+        listed = [item["id"] for item in trials.json(kind, "list", "--vpc", "b")
+                  ["items"] if item["name"] == name]
+        trials.equal(f"{kind}-list-vpc", [found(kind, "b", name)], listed)
+
+    # What a command is about says which VPC the other names are in.
+    web = {vpc: found("security-group", vpc, "web") for vpc in ("a", "b")}
+    for vpc in ("a", "b"):
+        made = trials.json("endpoint", "create", "--name", f"in-{vpc}", "--subnet", f"{vpc}/front",
+                           "--security-group", "web", "--vtep", "192.0.2.7")
+        trials.equal(f"group-of-the-subnets-vpc-{vpc}", [web[vpc]], made["security_group_ids"])
+        made = trials.json("endpoint", "update", f"in-{vpc}", "--security-group", "default")
+        trials.equal(f"group-of-the-endpoints-vpc-{vpc}", [found("security-group", vpc, "default")],
+                     made["security_group_ids"])
+        rule = trials.json("security-group", "add-rule", "web", "--vpc", vpc, "--direction",
+                           "ingress", "--remote-group", "default")
+        trials.equal(f"remote-group-of-the-groups-vpc-{vpc}", found("security-group", vpc, "default"),
+                     rule["remote_group_id"])
+        trials.succeeds(f"remove-rule-vpc-{vpc}", "security-group", "remove-rule", f"{vpc}/web",
+                        rule["id"])
+        table = trials.json("route-table", "add-route", "main", "--vpc", vpc, "--destination",
+                            "10.77.0.0/16", "--next-hop", "endpoint:e")
+        hops = [route["next_hop"].get("endpoint_id") for route in table["routes"]]
+        trials.result(f"route-to-the-tables-vpc-{vpc}",
+                      "" if found("endpoint", vpc, "e") in hops else str(hops))
+        trials.succeeds(f"remove-route-vpc-{vpc}", "route-table", "remove-route", f"{vpc}/main",
+                        "--destination", "10.77.0.0/16")
+        trials.succeeds(f"subnet-route-table-{vpc}", "subnet", "update", f"{vpc}/front",
+                        "--route-table", "main")
+        trials.succeeds(f"flows-vpc-{vpc}", "flows", "--vpc", vpc, "--endpoint", "e")
+    trials.fails("not-in-that-vpc", 1, ["no endpoint is named in-a in VPC b"],
+                 "endpoint", "show", "in-a", "--vpc", "b")
+    trials.fails("two-vpcs-said", 2, ["not in the VPC that --vpc says"],
+                 "endpoint", "show", "a/in-a", "--vpc", "b")
+    trials.succeeds("delete-vpc", "endpoint", "delete", "in-b", "e", "--vpc", "b")
+    trials.result("delete-vpc-only-there",
+                  "" if {item["name"] for item in client.list("endpoints")} >= {"e", "in-a"} else "gone")
+    # An admin sees the same names in several projects.
+    trials.run("vpc", "create", "--name", "a", "--cidr", "10.0.0.0/16", who="blue")
+    trials.fails("vpc-ambiguous-says-project", 1, ["2 vpcs are named a", "PROJECT", "red", "blue",
+                                                   "by its id"], "vpc", "show", "a", who="admin")
+
+
 def main():
     made = manifest.Manifest(f"{os.environ.get('SLUICE_LAB', 'sluice')}-cli")
     try:
@@ -122,7 +196,7 @@ def main():
         controller = product.Controller(made.folder, made)
         controller.daemon.start()
         trials = Trials(controller, made.folder)
-        for part in (json_values, words_as_written):
+        for part in (json_values, words_as_written, names_in_two_vpcs):
             try:
                 part(trials)
             except (shell.LabError, subprocess.SubprocessError, KeyError) as error:
