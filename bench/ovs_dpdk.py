@@ -79,7 +79,8 @@ class OvsNat(Program):
         self.run("ovs-ofctl", "del-flows", "br-int")
         for rule in self.flow_rules():
             self.run("ovs-ofctl", "add-flow", "br-int", rule)
-        # Last, so that no packet comes before the rules.
+        # Last: packets that come before the rules are bridged by MAC, and the datapath flows made for
+        # them stay and match on MACs ever after. 401 flows instead of 209, 4 to 13 % slower.
         self.vsctl("add-port", "br-phy", "phy0", "--", "set", "Interface", "phy0", "type=dpdk",
                    f"options:dpdk-devargs={self.device}")
         problem = self.vsctl("get", "Interface", "phy0", "error").strip()
