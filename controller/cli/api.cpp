@@ -5,13 +5,9 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <chrono>
 
 namespace sluice::cli {
 namespace {
-
-// Longer than any ?wait= that the command line offers.
-constexpr auto kTimeout = std::chrono::seconds(330);
 
 http::Origin origin_of(const std::string& url) {
     auto origin = http::parse_origin(url);
@@ -53,8 +49,8 @@ std::string describe_problem(unsigned status, const std::string& body) {
     return result;
 }
 
-Api::Api(const std::string& url, std::string token)
-    : client_(origin_of(url), kTimeout), token_(std::move(token)) {}
+Api::Api(const std::string& url, std::string token, std::chrono::seconds patience)
+    : client_(origin_of(url), patience), token_(std::move(token)) {}
 
 json::value Api::call(std::string_view method, const std::string& path, const std::string& query,
                       const json::value* body) {

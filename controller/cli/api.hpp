@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The controller's API as sluicectl uses it: JSON in, JSON or a readable failure out.
 //
-// One object, one thread; every call blocks for at most the client's timeout.
+// One object, one thread; every call blocks for at most `patience`, and as long to connect.
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -26,7 +27,7 @@ struct Failure {
 class Api {
   public:
     // `url` as in SLUICE_API. Throws Failure where it cannot be one.
-    Api(const std::string& url, std::string token);
+    Api(const std::string& url, std::string token, std::chrono::seconds patience);
 
     // The body of a 2xx. Throws Failure with the problem document made readable.
     json::value call(std::string_view method, const std::string& path,

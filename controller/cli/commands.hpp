@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 #include "controller/cli/api.hpp"
 #include "controller/cli/kinds.hpp"
 #include "controller/cli/names.hpp"
+#include "controller/cli/value_source.hpp"
 
 namespace sluice::cli {
 
@@ -25,8 +27,13 @@ struct Session {
     // --vpc of commands that have it for names alone; empty: names are looked up everywhere.
     std::string vpc;
 
+    // Where the values of options come from; filled while the commands are added.
+    ValueSources value_sources;
+    // For how long an answer is waited for. The default is longer than any ?wait=.
+    std::chrono::seconds patience{330};
+
     Api& api() {
-        if (!api_) api_ = std::make_unique<Api>(url, token);
+        if (!api_) api_ = std::make_unique<Api>(url, token, patience);
         return *api_;
     }
     Names& names() {
@@ -50,6 +57,9 @@ void add_rule_commands(CLI::App& group, CLI::App& route_table, Session& session)
 void add_query_commands(CLI::App& app, Session& session);
 // completion bash|zsh|fish.
 void add_completion(CLI::App& app, Session& session);
+// What the completion scripts call, instead of a command line that is parsed:
+// `bash LINE WORDBREAKS`, or `zsh|fish WORD…`, the last of which is being typed.
+ExitStatus complete(const CLI::App& app, Session& session, const std::vector<std::string>& words);
 
 // --- shared by them --------------------------------------------------------------------
 
@@ -58,7 +68,7 @@ using GivenValues = std::vector<std::vector<std::string>>;
 
 // Adds a flag for each field; `required` ones are so only on creation.
 void add_field_flags(CLI::App& command, std::span<const FieldInfo> fields, bool creating,
-                     GivenValues& values);
+                     GivenValues& values, Session& session);
 // The JSON of what was given for a field, names resolved to ids. Throws Failure.
 json::value field_value(Session& session, const FieldInfo& field,
                         const std::vector<std::string>& given);
@@ -66,6 +76,9 @@ json::value field_value(Session& session, const FieldInfo& field,
 void set_fields(Session& session, std::span<const FieldInfo> fields, const GivenValues& values,
                 json::object& body);
 
+// An option or argument that names an object of a kind.
+CLI::Option* add_object_option(CLI::App& command, const std::string& name, std::string& value,
+                               const std::string& help, std::string_view kind, Session& session);
 // --vpc NAME|ID, in which names are looked up; nothing for kinds outside of VPCs.
 void add_scope(CLI::App& command, const KindInfo& kind, Session& session);
 // NAME|ID of what the command is about.

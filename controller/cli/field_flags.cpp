@@ -56,10 +56,28 @@ json::value number(const FieldInfo& field, const std::string& text) {
     return std::stoull(text);
 }
 
+ValuesOf values_of(const FieldInfo& field, bool many) {
+    if (!field.refers_to.empty())
+        return {ValueSource::objects, {}, find_kind(field.refers_to), many};
+    if (!field.words.empty()) return {ValueSource::words, field.words};
+    if (field.type == FieldType::json) return {ValueSource::json_file};
+    return {};
+}
+
+// "ingress|egress", "NAME|ID", "JSON|@FILE": what the help shows behind the flag.
+std::string type_name(const FieldInfo& field, bool many) {
+    if (!field.refers_to.empty()) return many ? "NAME|ID,…" : "NAME|ID";
+    if (field.type == FieldType::json) return "JSON|@FILE|-";
+    if (field.type == FieldType::number) return "NUMBER";
+    std::string words;
+    for (const auto word : field.words) words += (words.empty() ? "" : "|") + std::string(word);
+    return !words.empty() ? words : many ? "VALUE,…" : "VALUE";
+}
+
 }  // namespace
 
 void add_field_flags(CLI::App& command, std::span<const FieldInfo> fields, bool creating,
-                     GivenValues& values) {
+                     GivenValues& values, Session& session) {
     values.resize(fields.size());
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto& field = fields[i];
@@ -67,7 +85,8 @@ void add_field_flags(CLI::App& command, std::span<const FieldInfo> fields, bool 
         const bool many = field.type == FieldType::list || field.type == FieldType::reference_list;
         auto* option =
             command.add_option("--" + std::string(field.flag), values[i], std::string(field.help));
-        option->type_name(field.refers_to.empty() ? many ? "VALUE,…" : "VALUE" : "NAME|ID");
+        option->type_name(type_name(field, many));
+        session.value_sources[option] = values_of(field, many);
         // A repeated flag adds to a list and replaces anything else. One value a flag: CLI11 would
         // go on to eat names that follow, and take the brackets off JSON.
         if (many)
@@ -120,14 +139,22 @@ void set_fields(Session& session, std::span<const FieldInfo> fields, const Given
 
 void add_scope(CLI::App& command, const KindInfo& kind, Session& session) {
     if (!way_to_vpc(kind)) return;
-    command.add_option("--vpc", session.vpc, "look for names in this VPC")->type_name("NAME|ID");
+    add_object_option(command, "--vpc", session.vpc, "look for names in this VPC", "vpc", session);
+}
+
+CLI::Option* add_object_option(CLI::App& command, const std::string& name, std::string& value,
+                               const std::string& help, std::string_view kind, Session& session) {
+    auto* option = command.add_option(name, value, help);
+    if (name.starts_with("--")) option->type_name("NAME|ID");
+    session.value_sources[option] = {ValueSource::objects, {}, find_kind(kind)};
+    return option;
 }
 
 void add_target(CLI::App& command, const KindInfo& kind, std::string& target, Session& session) {
     const bool scoped = way_to_vpc(kind) != nullptr;
-    command
-        .add_option("NAME|ID", target,
-                    fmt::format("of the {}{}", kind.command, scoped ? "; or VPC/NAME" : ""))
+    add_object_option(command, "NAME|ID", target,
+                      fmt::format("of the {}{}", kind.command, scoped ? "; or VPC/NAME" : ""),
+                      kind.command, session)
         ->required();
     add_scope(command, kind, session);
 }

@@ -111,7 +111,7 @@ void add_create(CLI::App& group, const KindInfo& kind, Session& session) {
     auto* command = group.add_subcommand("create", "make one");
     auto given = std::make_shared<Arguments>();
     add_common(*command, *given);
-    add_field_flags(*command, kind.fields, true, given->values);
+    add_field_flags(*command, kind.fields, true, given->values, session);
     command->add_option("--id", given->id, "the UUID it shall have");
     if (!find_field(kind, "vpc_id")) add_scope(*command, kind, session);
     add_wait(*command, given->wait);
@@ -146,10 +146,10 @@ void add_list(CLI::App& group, const KindInfo& kind, Session& session) {
             simple.push_back(field);
         }
     auto fields = std::make_shared<std::vector<FieldInfo>>(std::move(simple));
-    add_field_flags(*command, *fields, false, given->values);
+    add_field_flags(*command, *fields, false, given->values, session);
     const bool has_vpc = find_field(kind, "vpc_id") != nullptr;
     if (!has_vpc && way_to_vpc(kind))
-        command->add_option("--vpc", session.vpc, "only those in this VPC")->type_name("NAME|ID");
+        add_object_option(*command, "--vpc", session.vpc, "only those in this VPC", "vpc", session);
     command->callback([&session, &kind, given, fields] {
         session.action = [&session, &kind, given, fields] {
             std::string query;
@@ -196,7 +196,7 @@ void add_update(CLI::App& group, const KindInfo& kind, Session& session) {
     auto given = std::make_shared<Arguments>();
     add_target(*command, kind, given->target, session);
     if (kind.creatable) add_common(*command, *given);
-    add_field_flags(*command, kind.fields, false, given->values);
+    add_field_flags(*command, kind.fields, false, given->values, session);
     add_wait(*command, given->wait);
     command->callback([&session, &kind, command, given] {
         session.action = [&session, &kind, command, given] {
@@ -222,8 +222,10 @@ void add_update(CLI::App& group, const KindInfo& kind, Session& session) {
 void add_delete(CLI::App& group, const KindInfo& kind, Session& session) {
     auto* command = group.add_subcommand("delete", "remove one or several");
     auto given = std::make_shared<Arguments>();
-    command->add_option("NAME|ID", given->targets, "of each; VPC/NAME where names repeat")
-        ->required();
+    auto* targets =
+        command->add_option("NAME|ID", given->targets, "of each; VPC/NAME where names repeat")
+            ->required();
+    session.value_sources[targets] = {ValueSource::objects, {}, &kind};
     add_scope(*command, kind, session);
     add_wait(*command, given->wait);
     command->callback([&session, &kind, given] {

@@ -9,6 +9,16 @@ namespace {
 using enum FieldType;
 using enum Given;
 using Columns = std::string_view[];
+using Words = std::string_view[];
+
+constexpr Words kEndpointKinds = {"vm", "gpu_server", "physical"};
+constexpr Words kDirections = {"ingress", "egress"};
+constexpr Words kActions = {"allow", "deny"};
+constexpr Words kFamilies = {"ipv4", "ipv6"};
+constexpr Words kProtocols = {"tcp", "udp", "icmp", "icmpv6", "gre", "esp", "ah", "sctp"};
+constexpr Words kPoolModes = {"routed", "on_link"};
+constexpr Words kAdminStates = {"up", "drain"};
+constexpr Words kBooleans = {"true", "false"};
 
 constexpr FieldInfo kVpc[] = {
     {"cidrs", "cidr", list, create_or_update, true, {}, "an address block, e.g. 10.0.0.0/16"},
@@ -36,7 +46,7 @@ constexpr Columns kHostColumns = {"name", "vteps", "state", "id"};
 
 constexpr FieldInfo kEndpoint[] = {
     {"subnet_id", "subnet", reference, create, true, "subnet", "where its addresses come from"},
-    {"kind", "kind", text, create, false, {}, "vm, gpu_server or physical"},
+    {"kind", "kind", text, create, false, {}, "default: vm", kEndpointKinds},
     {"ip", "ip", text, create, false, {}, "assigned unless given"},
     {"ipv6", "ipv6", text, create, false, {}, "assigned unless given"},
     {"mac", "mac", text, create, false, {}, "assigned unless given"},
@@ -51,17 +61,31 @@ constexpr FieldInfo kEndpoint[] = {
      false,
      {},
      R"(further sources, e.g. '[{"cidr":"10.0.9.0/24"}]')"},
-    {"source_check", "source-check", boolean, create_or_update, false, {}, "anti-spoofing"},
+    {"source_check",
+     "source-check",
+     boolean,
+     create_or_update,
+     false,
+     {},
+     "anti-spoofing, default: true",
+     kBooleans},
 };
 constexpr Columns kEndpointColumns = {"name",    "subnet_id",          "ip",    "ipv6", "mac",
                                       "host_id", "security_group_ids", "state", "id"};
 
 constexpr FieldInfo kRule[] = {
-    {"direction", "direction", text, create, true, {}, "ingress or egress"},
-    {"action", "action", text, create, false, {}, "allow (default) or deny"},
+    {"direction", "direction", text, create, true, {}, "which way", kDirections},
+    {"action", "action", text, create, false, {}, "default: allow", kActions},
     {"priority", "priority", number, create, false, {}, "1 to 32000, the lowest wins"},
-    {"family", "family", text, create, false, {}, "ipv4 or ipv6"},
-    {"protocol", "protocol", text, create, false, {}, "tcp, udp, icmp, icmpv6 or a number"},
+    {"family",
+     "family",
+     text,
+     create,
+     false,
+     {},
+     "default: that of the remote block, else ipv4",
+     kFamilies},
+    {"protocol", "protocol", text, create, false, {}, "default: any; or a number", kProtocols},
     {"port_min", "port-min", number, create, false, {}, "first destination port"},
     {"port_max", "port-max", number, create, false, {}, "last destination port"},
     {"icmp_type", "icmp-type", number, create, false, {}, "ICMP type"},
@@ -92,7 +116,7 @@ constexpr Columns kPrefixListColumns = {"name", "cidrs", "state", "id"};
 
 constexpr FieldInfo kExternalPool[] = {
     {"cidr", "cidr", text, create, true, {}, "its public addresses"},
-    {"mode", "mode", text, create_or_update, false, {}, "routed (default) or on_link"},
+    {"mode", "mode", text, create_or_update, false, {}, "default: routed", kPoolModes},
     {"reserved", "reserved", list, create_or_update, false, {}, "a block not to give away"},
 };
 constexpr Columns kPoolColumns = {"name", "cidr", "mode", "reserved", "state", "id"};
@@ -126,7 +150,14 @@ constexpr FieldInfo kRouteTable[] = {
 constexpr Columns kRouteTableColumns = {"name", "vpc_id", "routes", "state", "id"};
 
 constexpr FieldInfo kGateway[] = {
-    {"admin_state", "admin-state", text, create_or_update, false, {}, "up or drain"},
+    {"admin_state",
+     "admin-state",
+     text,
+     create_or_update,
+     false,
+     {},
+     "drain keeps new VPCs away",
+     kAdminStates},
 };
 constexpr Columns kGatewayColumns = {"name",        "address",    "state",
                                      "admin_state", "sessions",   "capacity",
@@ -190,6 +221,10 @@ const FieldInfo* way_to_vpc(const KindInfo& kind) {
 
 bool in_vpc(const KindInfo& kind) {
     return kind.command == "vpc" || way_to_vpc(kind);
+}
+
+std::span<const std::string_view> protocol_words() {
+    return kProtocols;
 }
 
 std::span<const FieldInfo> rule_fields() {

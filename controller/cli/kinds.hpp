@@ -32,6 +32,7 @@ struct FieldInfo {
     bool required = false;
     std::string_view refers_to = {};  // the command of the kind that a reference names
     std::string_view help = {};
+    std::span<const std::string_view> words = {};  // all that it can be, or the usual ones
 };
 
 struct KindInfo {
@@ -52,6 +53,9 @@ const FieldInfo* find_field(const KindInfo& kind, std::string_view name);
 // Nothing for kinds outside of VPCs, and for the VPC itself.
 const FieldInfo* way_to_vpc(const KindInfo& kind);
 bool in_vpc(const KindInfo& kind);
+
+// Protocols by name.
+std::span<const std::string_view> protocol_words();
 
 // The fields of a security group's rule, for add-rule.
 std::span<const FieldInfo> rule_fields();

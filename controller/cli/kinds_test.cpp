@@ -51,6 +51,45 @@ TEST_CASE("every field that the API accepts has a flag, and no other") {
     }
 }
 
+// The words of an enumeration's schema, also where a number may stand instead.
+std::set<std::string> words_of(const boost::json::value& schema) {
+    std::set<std::string> words;
+    const auto& object = schema.as_object();
+    if (const auto* any = object.if_contains("anyOf")) return words_of(any->as_array().at(0));
+    if (const auto* all = object.if_contains("enum"))
+        for (const auto& word : all->as_array())
+            if (word.is_string()) words.emplace(word.as_string());
+    return words;
+}
+
+void compare_words(std::span<const FieldInfo> fields, const boost::json::object& properties) {
+    for (const auto& field : fields) {
+        INFO(field.name);
+        const auto& schema = properties.at(field.name);
+        std::set<std::string> offered(field.words.begin(), field.words.end());
+        if (field.type == FieldType::boolean)
+            CHECK(offered == std::set<std::string>{"true", "false"});
+        else if (!schema.as_object().contains("anyOf") || !words_of(schema).empty())
+            CHECK(offered == words_of(schema));
+    }
+}
+
+TEST_CASE("enumerations are offered with the very words that the API takes") {
+    for (const auto& info : model::all_kinds()) {
+        INFO(info.path);
+        const auto kind = std::find_if(kinds().begin(), kinds().end(),
+                                       [&](const KindInfo& one) { return one.path == info.path; });
+        REQUIRE(kind != kinds().end());
+        const auto schema = model::request_schema(
+            info.kind, info.created_by_api ? model::Operation::create : model::Operation::patch);
+        const auto& properties = schema.at("properties").as_object();
+        compare_words(kind->fields, properties);
+        if (info.kind == model::Kind::security_group)
+            compare_words(rule_fields(),
+                          properties.at("rules").at("items").at("properties").as_object());
+    }
+}
+
 TEST_CASE("references name kinds that exist") {
     for (const auto& kind : kinds())
         for (const auto& field : kind.fields)

@@ -54,8 +54,11 @@ int run(int argc, char** argv) {
     add_query_commands(app, session);
     add_completion(app, session);
 
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (!words.empty() && words.front() == "complete")
+        return complete(app, session, {words.begin() + 1, words.end()});
     try {
-        app.parse(prepared({argv + 1, argv + argc}));
+        app.parse(prepared(words));
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? done : usage;
     }

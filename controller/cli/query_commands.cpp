@@ -99,17 +99,27 @@ void print_explanation(const json::object& answer) {
 void add_explain(CLI::App& app, Session& session) {
     auto* command = app.add_subcommand("explain", "why a packet would pass or not");
     auto question = std::make_shared<Question>();
-    auto* vpc = command->add_option("--vpc", question->vpc, "the VPC that the packet comes from");
+    auto* vpc = add_object_option(*command, "--vpc", question->vpc,
+                                  "the VPC that the packet comes from", "vpc", session);
     command->add_flag("--internet", question->internet, "it comes from the internet")
         ->excludes(vpc);
-    command->add_option("--source", question->source, "its source address")->required();
-    command->add_option("--destination", question->destination, "its destination")->required();
-    command->add_option("--protocol", question->protocol, "tcp, udp, icmp, icmpv6 or a number")
-        ->capture_default_str();
-    command->add_option("--source-port", question->source_port, "its source port");
-    command->add_option("--destination-port", question->destination_port, "its destination port");
-    command->add_option("--icmp-type", question->icmp_type, "8: echo request");
-    command->add_option("--icmp-code", question->icmp_code, "ICMP code");
+    auto* source = command->add_option("--source", question->source, "its source address");
+    source->required()->type_name("ADDRESS");
+    auto* destination =
+        command->add_option("--destination", question->destination, "its destination address");
+    destination->required()->type_name("ADDRESS");
+    auto* protocol = command->add_option("--protocol", question->protocol,
+                                         "tcp (default), udp, icmp, icmpv6, … or a number");
+    protocol->type_name("PROTOCOL");
+    session.value_sources[source] = {ValueSource::endpoint_addresses};
+    session.value_sources[destination] = {ValueSource::endpoint_addresses};
+    session.value_sources[protocol] = {ValueSource::words, protocol_words()};
+    command->add_option("--source-port", question->source_port, "its source port")
+        ->type_name("NUMBER");
+    command->add_option("--destination-port", question->destination_port, "its destination port")
+        ->type_name("NUMBER");
+    command->add_option("--icmp-type", question->icmp_type, "8: echo request")->type_name("NUMBER");
+    command->add_option("--icmp-code", question->icmp_code, "ICMP code")->type_name("NUMBER");
     command->footer(
         "Example:\n  sluicectl explain --vpc prod --source 10.0.1.10 --destination 10.0.2.10 "
         "--protocol tcp --destination-port 5432");
@@ -216,9 +226,11 @@ void add_filter_command(CLI::App& app, Session& session, const std::string& name
                         const Columns& columns, bool by_endpoint) {
     auto* command = app.add_subcommand(name, purpose);
     auto filter = std::make_shared<Filter>();
-    command->add_option("--vpc", filter->vpc, "only this VPC's");
-    if (by_endpoint) command->add_option("--endpoint", filter->endpoint, "only this endpoint's");
-    command->add_option("--limit", filter->limit, "at most so many");
+    add_object_option(*command, "--vpc", filter->vpc, "only this VPC's", "vpc", session);
+    if (by_endpoint)
+        add_object_option(*command, "--endpoint", filter->endpoint, "only this endpoint's",
+                          "endpoint", session);
+    command->add_option("--limit", filter->limit, "at most so many")->type_name("NUMBER");
     command->footer("Example:\n  " + example);
     command->callback([&session, filter, name, columns] {
         session.action = [&session, filter, name, columns] {
@@ -235,7 +247,7 @@ void add_filter_command(CLI::App& app, Session& session, const std::string& name
 void add_audit(CLI::App& app, Session& session) {
     auto* command = app.add_subcommand("audit", "who changed what");
     auto filter = std::make_shared<Filter>();
-    command->add_option("--limit", filter->limit, "at most so many");
+    command->add_option("--limit", filter->limit, "at most so many")->type_name("NUMBER");
     command->callback([&session, filter] {
         session.action = [&session, filter] {
             std::string query;

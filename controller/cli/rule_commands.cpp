@@ -25,7 +25,7 @@ void add_rule(CLI::App& group, Session& session) {
     auto* command = group.add_subcommand("add-rule", "add a rule");
     auto given = std::make_shared<Arguments>();
     add_target(*command, kind, given->target, session);
-    add_field_flags(*command, rule_fields(), true, given->values);
+    add_field_flags(*command, rule_fields(), true, given->values, session);
     command->add_option("--port", given->port, "a destination port, or FIRST-LAST")
         ->excludes("--port-min")
         ->excludes("--port-max");
@@ -61,7 +61,8 @@ void remove_rule(CLI::App& group, Session& session) {
     auto* command = group.add_subcommand("remove-rule", "remove a rule by its id");
     auto given = std::make_shared<Arguments>();
     add_target(*command, kind, given->target, session);
-    command->add_option("RULE-ID", given->rule, "as `show` prints it")->required();
+    auto* rule = command->add_option("RULE-ID", given->rule, "as `show` prints it")->required();
+    session.value_sources[rule] = {ValueSource::rule_ids};
     add_wait(*command, given->wait);
     command->callback([&session, given] {
         session.action = [&session, given] {
@@ -90,10 +91,15 @@ void change_routes(CLI::App& table, Session& session, bool add) {
                                          add ? "add or replace a route" : "remove a route");
     auto given = std::make_shared<Arguments>();
     add_target(*command, kind, given->target, session);
-    command->add_option("--destination", given->destination, "an address block")->required();
-    if (add)
-        command->add_option("--next-hop", given->next_hop, "internet, blackhole or endpoint:NAME")
-            ->required();
+    auto* destination =
+        command->add_option("--destination", given->destination, "an address block")->required();
+    destination->type_name("CIDR");
+    session.value_sources[destination] = {ValueSource::route_destinations};
+    if (add) {
+        auto* hop = command->add_option("--next-hop", given->next_hop, "where its packets go");
+        hop->required()->type_name("internet|blackhole|endpoint:NAME");
+        session.value_sources[hop] = {ValueSource::next_hops};
+    }
     add_wait(*command, given->wait);
     command->callback([&session, given, add] {
         session.action = [&session, given, add] {

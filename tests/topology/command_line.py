@@ -10,6 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lab import manifest, product, shell  # noqa: E402
+import completion  # noqa: E402
 
 HTTPS = {"direction": "ingress", "action": "allow", "family": "ipv4", "protocol": "tcp",
          "port_min": 443, "port_max": 443}
@@ -196,11 +197,11 @@ def main():
         controller = product.Controller(made.folder, made)
         controller.daemon.start()
         trials = Trials(controller, made.folder)
-        for part in (json_values, words_as_written, names_in_two_vpcs):
+        for part in (json_values, words_as_written, names_in_two_vpcs, completion.run):
             try:
                 part(trials)
             except (shell.LabError, subprocess.SubprocessError, KeyError) as error:
-                trials.result(part.__name__.replace("_", "-"), f"{type(error).__name__}: {error}")
+                trials.result(f"{part.__module__}-{part.__name__}".replace("_", "-"), f"{type(error).__name__}: {error}")
     except shell.LabError as error:
         print(f"not ok topology/cli: {error}")
     finally:
