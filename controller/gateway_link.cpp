@@ -23,24 +23,21 @@ api::GatewayReport to_report(const southbound::GatewayInfo& gateway) {
             .generation = gateway.generation,
             .sessions = gateway.sessions,
             .capacity = gateway.capacity,
+            .foreign_changes = gateway.foreign_changes,
+            .entries_put = gateway.entries_put,
+            .entries_removed = gateway.entries_removed,
             .last_seen = std::chrono::duration_cast<std::chrono::milliseconds>(
                              gateway.last_seen.time_since_epoch())
                              .count()};
 }
 
-southbound::Settings settings(std::vector<std::string> listen) {
-    southbound::Settings result;
-    result.listen = std::move(listen);
-    return result;
-}
-
 }  // namespace
 
 GatewayLink::GatewayLink(boost::asio::io_context& context, api::Service& service,
-                         std::vector<std::string> listen)
+                         southbound::Settings settings)
     : service_(service),
       southbound_(
-          context, settings(std::move(listen)),
+          context, std::move(settings),
           [this](const std::string& gateway) -> const compiler::DesiredState* {
               return service_.compiler().gateway(gateway);
           },

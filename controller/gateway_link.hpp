@@ -6,7 +6,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "controller/api/service.hpp"
 #include "controller/southbound/southbound.hpp"
@@ -16,7 +15,7 @@ namespace sluice {
 class GatewayLink final : public api::GatewayLink, private southbound::Listener {
   public:
     GatewayLink(boost::asio::io_context& context, api::Service& service,
-                std::vector<std::string> listen);
+                southbound::Settings settings);
 
     Result<void> start() { return southbound_.start(); }
 

@@ -62,7 +62,10 @@ int run(const config::ControllerConfig& config) {
                                         : api::Tokens::read(config.tokens);
     if (!tokens) return refuse(tokens.error().message);
 
-    GatewayLink link(context, **service, config.openflow);
+    southbound::Settings southbound;
+    southbound.listen = config.openflow;
+    southbound.compare = config.compare;
+    GatewayLink link(context, **service, std::move(southbound));
     (*service)->set_link(&link);
     api::Api api(**service, *tokens);
     auto server = http::Server::listen(

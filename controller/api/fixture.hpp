@@ -47,6 +47,9 @@ class FakeGateways final : public GatewayLink {
                              .generation = 0,
                              .sessions = 0,
                              .capacity = 0,
+                             .foreign_changes = 0,
+                             .entries_put = 0,
+                             .entries_removed = 0,
                              .last_seen = 0});
         service_.on_confirmed(name, service_.revision());
     }

@@ -34,6 +34,9 @@ struct GatewayReport {
     std::string state;   // connecting, synchronising, active, error, disconnected
     std::string reason;  // one sentence; empty while active
     std::uint64_t generation = 0, sessions = 0, capacity = 0;
+    // Since the controller started: how often another writer's changes were found, and what
+    // it was sent.
+    std::uint64_t foreign_changes = 0, entries_put = 0, entries_removed = 0;
     std::int64_t last_seen = 0;  // milliseconds since 1970
 };
 

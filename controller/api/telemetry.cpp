@@ -18,8 +18,8 @@ std::string label(std::string_view text) {
 
 std::string metrics(const Service& service) {
     std::string text;
-    const auto describe = [&](const char* name, const char* help) {
-        text += std::string("# TYPE ") + name + " gauge\n# HELP " + name + " " + help + "\n";
+    const auto describe = [&](const char* name, const char* help, const char* type = "gauge") {
+        text += std::string("# TYPE ") + name + " " + type + "\n# HELP " + name + " " + help + "\n";
     };
     describe("sluice_controller_objects", "Objects of the desired state.");
     for (const auto& kind : model::all_kinds())
@@ -35,6 +35,20 @@ std::string metrics(const Service& service) {
     for (const auto& [name, tables] : service.compiler().gateways())
         text += "sluice_controller_table_entries{gateway=\"" + label(name) + "\"} " +
                 std::to_string(tables->size()) + "\n";
+    const auto count = [&](const char* name, const char* help,
+                           std::uint64_t GatewayReport::*counted) {
+        describe(name, help, "counter");
+        for (const auto& [gateway, tables] : service.compiler().gateways())
+            text += std::string(name) + "_total{gateway=\"" + label(gateway) + "\"} " +
+                    std::to_string(service.report(gateway).*counted) + "\n";
+    };
+    count("sluice_controller_foreign_changes",
+          "Times a gateway's tables were found changed by another writer, and put right.",
+          &GatewayReport::foreign_changes);
+    count("sluice_controller_entries_put", "Table entries sent to a gateway.",
+          &GatewayReport::entries_put);
+    count("sluice_controller_entries_removed", "Table entries removed from a gateway.",
+          &GatewayReport::entries_removed);
     return text + "# EOF\n";
 }
 

@@ -43,6 +43,8 @@ class Reader {
         if (key == "api.tokens") return read_text(key, node, parsed_.config.tokens);
         if (key == "store.url") return read_text(key, node, parsed_.config.store);
         if (key == "openflow.listen") return read_openflow(key, node);
+        if (key == "openflow.compare_seconds")
+            return read_seconds(key, node, parsed_.config.compare);
         if (key == "openflow.certificate" || key == "openflow.key" || key == "openflow.ca" ||
             key == "api.certificate" || key == "api.key")
             return fail(node, key, "tls is not supported by this release");
@@ -54,6 +56,15 @@ class Reader {
         if (!node.is_string() || !text || text->empty())
             return fail(node, key, "expected a string that is not empty");
         target = *text;
+    }
+
+    void read_seconds(const std::string& key, const toml::node& node,
+                      std::chrono::seconds& target) {
+        constexpr std::int64_t kMost = 86'400;
+        const auto number = node.value<std::int64_t>();
+        if (!node.is_integer() || !number || *number < 0 || *number > kMost)
+            return fail(node, key, "expected a whole number of seconds from 0 to 86400");
+        target = std::chrono::seconds(*number);
     }
 
     // Without TLS nothing but the loopback may be listened on.

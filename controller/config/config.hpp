@@ -4,6 +4,7 @@
 // Plain values; parse() is pure. deploy/controller.example.toml documents every key.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ struct ControllerConfig {
     http::ListenAddress api{"127.0.0.1", 8080, true};
     std::string tokens;                 // a file; empty: none are asked for
     std::vector<std::string> openflow;  // "unix:PATH", "tcp:ADDRESS:PORT"
+    std::chrono::seconds compare{30};   // how often idle gateways are compared; 0: never
     http::ListenAddress telemetry{"127.0.0.1", 9300, true};
     std::string store = "sqlite:/var/lib/sluice/state.db";
 };

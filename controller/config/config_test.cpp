@@ -11,6 +11,7 @@ TEST_CASE("an empty file is the documented defaults") {
     CHECK(parsed.config.api.port == 8080);
     CHECK(parsed.config.telemetry.port == 9300);
     CHECK(parsed.config.openflow == std::vector<std::string>{"unix:/run/sluice/controller.of"});
+    CHECK(parsed.config.compare.count() == 30);
 }
 
 TEST_CASE("every key is read") {
@@ -20,6 +21,7 @@ listen = "[::1]:80"
 tokens = "/t"
 [openflow]
 listen = ["unix:/a", "tcp:127.0.0.1:6653"]
+compare_seconds = 5
 [telemetry]
 listen = "127.0.0.1:1"
 [store]
@@ -29,6 +31,7 @@ url = "sqlite:/s"
     CHECK(parsed.config.api.address == "::1");
     CHECK(parsed.config.tokens == "/t");
     CHECK(parsed.config.openflow.size() == 2);
+    CHECK(parsed.config.compare.count() == 5);
     CHECK(parsed.config.store == "sqlite:/s");
 }
 
@@ -49,6 +52,9 @@ TEST_CASE("what is no TOML at all is told by line") {
 TEST_CASE("wrong types are problems, not surprises") {
     CHECK(parse_controller("api = 1").problems.size() == 1);
     CHECK(parse_controller("[api]\nlisten = 8080").problems.size() == 1);
+    for (const auto* wrong : {"-1", "86401", "0.5", "\"5\""})
+        CHECK(parse_controller(std::string("[openflow]\ncompare_seconds = ") + wrong)
+                  .problems.size() == 1);
     CHECK(
         parse_controller("[openflow]\nlisten = [1, \"tls:0.0.0.0:6653\", \"x\"]").problems.size() ==
         3);

@@ -24,8 +24,9 @@ Link::Link(boost::asio::io_context& loop, const Settings& settings, LinkOwner& o
     : settings_(settings),
       owner_(owner),
       connection_(Connection::start(std::move(socket), *this, settings.limits)),
-      outbox_(*connection_),
-      timer_(loop) {
+      outbox_(*connection_, settings.now),
+      timer_(loop),
+      since_(settings.now()) {
     tick();
 }
 
@@ -119,9 +120,10 @@ void Link::compare() {
     reads_.clear();
     actual_ = {};
     published_.clear();
+    audit_.reset();
     foreign_ = 0;
     settled_ = false;
-    since_ = Clock::now();
+    since_ = settings_.now();
     const compiler::DesiredState* desired = owner_.desired(gateway_->name);
     if (desired == nullptr) {
         phase_ = Phase::idle;
@@ -148,7 +150,7 @@ void Link::compared(std::string_view text) {
 
 void Link::read_back(std::set<std::uint8_t> tables) {
     phase_ = Phase::reading;
-    since_ = Clock::now();
+    since_ = settings_.now();
     for (const std::uint8_t table : tables) {
         const Xid xid = connection_->next_xid();
         reads_[xid] = table;
@@ -184,7 +186,7 @@ void Link::on_meters(MessageView message) {
 }
 
 void Link::read_one(MessageView message) {
-    since_ = Clock::now();
+    since_ = settings_.now();
     if (has_more(message)) return;
     reads_.erase(header(message).xid);
     if (reads_.empty()) send_difference();
@@ -212,11 +214,39 @@ void Link::send_difference() {
                std::to_string(changes.remove.size()) + " removed" +
                (foreign_ > 0 ? ", " + std::to_string(foreign_) + " not understood" : ""));
     phase_ = Phase::active;
+    audited_ = settings_.now();
     outbox_.set_plain(plain_);
     outbox_.set_meters(std::move(meters));
     outbox_.push(desired->revision(), std::move(changes));
     outbox_.pump();
     on_confirmations();
+}
+
+// Nothing is under way, so the gateway has what is desired now. The answer may come after the
+// next change was published, but it tells of the time before: what is expected is kept.
+void Link::audit() {
+    const compiler::DesiredState* desired = owner_.desired(gateway_->name);
+    if (desired == nullptr) return;
+    const auto now = settings_.now();
+    audited_ = now;
+    audit_ = Audit{connection_->next_xid(), desired->digests(), now};
+    append_query(connection_->out(), audit_->xid, Query::digest, {});
+    connection_->flush();
+}
+
+void Link::audited(std::string_view text) {
+    const Audit audit = *std::exchange(audit_, std::nullopt);
+    const auto actual = decode_digests(text);
+    if (!actual) return drop("a malformed digest");
+    const auto tables = differing(audit.expected, *actual);
+    if (tables.empty()) return;
+    ++gateway_->foreign_changes;
+    std::string names;
+    for (const std::uint8_t table : tables)
+        names += (names.empty() ? "" : ", ") +
+                 (table == kMeterDigest ? "the meters" : "table " + std::to_string(table));
+    enter(GatewayState::synchronising, "another writer has changed " + names);
+    compare();
 }
 
 void Link::publish(std::uint64_t revision, const Changes& changes) {
@@ -258,7 +288,7 @@ void Link::on_confirmations() {
 
 void Link::fail(std::uint64_t revision, const std::string& sentence) {
     phase_ = Phase::failed;
-    since_ = Clock::now();
+    since_ = settings_.now();
     outbox_.clear();
     connection_->flush();
     enter(GatewayState::error, sentence);
@@ -289,7 +319,7 @@ void Link::on_error(MessageView message) {
 
 void Link::query(Query query, std::string_view json, Answer done) {
     const Xid xid = connection_->next_xid();
-    questions_[xid] = {{}, std::move(done), Clock::now()};
+    questions_[xid] = {{}, std::move(done), settings_.now()};
     append_query(connection_->out(), xid, query, json);
     connection_->flush();
 }
@@ -299,7 +329,10 @@ void Link::on_query_reply(MessageView message) {
     const Xid xid = header(message).xid;
     if (!reply) return;
     if (reply->query == Query::digest) {
-        if (xid == digest_xid_ && phase_ == Phase::comparing) compared(reply->text);
+        if (xid == digest_xid_ && phase_ == Phase::comparing)
+            compared(reply->text);
+        else if (audit_ && xid == audit_->xid)
+            audited(reply->text);
         return;
     }
     const auto at = questions_.find(xid);
@@ -321,9 +354,16 @@ void Link::tick() {
         });
 }
 
+// A switch that refuses the digest would have to be read back entirely: it is compared when
+// it connects only.
+bool Link::is_audit_due(Clock::time_point now) const {
+    return settings_.compare.count() > 0 && !plain_ && settled_ && !audit_ && outbox_.empty() &&
+           now - audited_ >= settings_.compare;
+}
+
 // What has taken too long, and what is due.
 void Link::watch() {
-    const auto now = Clock::now();
+    const auto now = settings_.now();
     std::vector<Answer> unanswered;
     std::erase_if(questions_, [&](auto& item) {
         if (now - item.second.asked <= settings_.answer) return false;
@@ -348,6 +388,10 @@ void Link::watch() {
                 waiting && now - *waiting > settings_.answer) {
                 enter(GatewayState::synchronising, "it did not confirm a change in time");
                 compare();
+            } else if (audit_ && now - audit_->asked > settings_.answer) {
+                drop("the switch did not answer in time");
+            } else if (is_audit_due(now)) {
+                audit();
             } else if (now - refreshed_ > settings_.refresh) {
                 refresh();
             }

@@ -5,13 +5,16 @@
 //   idle        nothing is known of what it should hold
 //   comparing   its digests asked; one that refuses them is read back entirely
 //   reading     the tables that differ asked; what is published meanwhile is kept
-//   active      what differs is sent, then every change as it comes
+//   active      what differs is sent, then every change as it comes; while none is under way,
+//               the digests are asked again at times (an audit): another difference than
+//               ours, and it is compared
 //   failed      it refused something; compared again after a while or at the next change
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -68,6 +71,13 @@ class Link final : public openflow::Connection::Handler {
         Clock::time_point asked;
     };
 
+    // The question whether another writer has changed what an idle gateway holds.
+    struct Audit {
+        Xid xid;
+        std::vector<openflow::TableDigest> expected;
+        Clock::time_point asked;
+    };
+
     void on_desc(openflow::MessageView message);
     void on_error(openflow::MessageView message);
     void on_query_reply(openflow::MessageView message);
@@ -85,6 +95,9 @@ class Link final : public openflow::Connection::Handler {
     void tick();
     void drop(const std::string& reason);
     void watch();
+    [[nodiscard]] bool is_audit_due(Clock::time_point now) const;
+    void audit();
+    void audited(std::string_view text);
     void refresh();
     void end_questions(const std::string& reason);
 
@@ -97,10 +110,11 @@ class Link final : public openflow::Connection::Handler {
     std::shared_ptr<const bool> alive_ = std::make_shared<bool>(true);
     bool closed_ = false;
     Phase phase_ = Phase::naming;
-    bool plain_ = false;                      // refuses the digest: not one of ours
-    bool settled_ = false;                    // the difference of the last comparison is confirmed
-    Clock::time_point since_ = Clock::now();  // in this phase
-    Clock::time_point refreshed_{};
+    bool plain_ = false;       // refuses the digest: not one of ours
+    bool settled_ = false;     // the difference of the last comparison is confirmed
+    Clock::time_point since_;  // in this phase
+    Clock::time_point refreshed_{}, audited_{};
+    std::optional<Audit> audit_;  // under way
     Xid digest_xid_, desc_xid_;
     std::unordered_map<Xid, std::uint8_t> reads_;  // under way, and of which table
     Actual actual_;

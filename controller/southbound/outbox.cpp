@@ -128,7 +128,7 @@ void Outbox::write_one(Parcel& parcel) {
             break;
         case Step::barrier:
             append_barrier_request(out, use_xid(parcel));
-            parcel.written = Clock::now();
+            parcel.written = now_();
             break;
         case Step::done:
             break;

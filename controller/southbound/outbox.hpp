@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,7 +35,10 @@ class Outbox {
     };
     using Clock = std::chrono::steady_clock;
 
-    explicit Outbox(openflow::Connection& connection) : connection_(connection) {}
+    using Now = std::function<Clock::time_point()>;
+
+    Outbox(openflow::Connection& connection, Now now)
+        : connection_(connection), now_(std::move(now)) {}
 
     void set_plain(bool plain) { plain_ = plain; }
     // The meters that the switch has now; to know an addition from a modification.
@@ -98,6 +102,7 @@ class Outbox {
     [[nodiscard]] std::string describe(const Parcel& parcel, std::uint32_t xid) const;
 
     openflow::Connection& connection_;
+    Now now_;
     bool plain_ = false;
     std::unordered_set<MeterId> meters_;
     std::uint32_t last_bundle_ = 0;

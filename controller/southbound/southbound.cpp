@@ -46,7 +46,7 @@ std::string_view to_string(GatewayState state) {
 // Asks what the gateway says of itself. The answer may come when this link is gone: the
 // question is ended with it, so `this` holds.
 void Link::refresh() {
-    refreshed_ = Clock::now();
+    refreshed_ = settings_.now();
     if (plain_) return;
     query(Query::gateway, "{}", [this](const Result<std::string>& answer) {
         if (!answer || gateway_ == nullptr) return;

@@ -6,6 +6,8 @@
 // what differs is read back, and only the difference is sent. From then on every published
 // change to a gateway is one ordered bundle, its commit and a barrier, sent at once;
 // several may be under way, they are confirmed in order. A gateway is named by its DESC.
+// While nothing is under way the digests are compared again now and then: what another
+// writer has changed is put right in the same way.
 //
 // Ownership: the io_context, the desired states and the listener outlive it. Threads: the
 // io_context's only. Cost: publishing follows the size of the change and the number of
@@ -48,6 +50,8 @@ struct GatewayInfo {
     // Sent to it since the controller started.
     std::uint64_t entries_put = 0;
     std::uint64_t entries_removed = 0;
+    // How often its tables were found changed by another writer.
+    std::uint64_t foreign_changes = 0;
 };
 
 // What a gateway of that name should hold; null: nothing is known of it (yet). Asked when it
@@ -67,10 +71,12 @@ class Listener {
 };
 
 struct Settings {
-    std::vector<std::string> listen;           // "tcp:127.0.0.1:6653" (loopback only), "unix:PATH"
-    std::chrono::milliseconds answer{10'000};  // a commit's; then its outcome is unknown
-    std::chrono::milliseconds retry{5'000};    // of a gateway in `error`
-    std::chrono::milliseconds refresh{5'000};  // of what it reports about itself
+    std::vector<std::string> listen;            // "tcp:127.0.0.1:6653" (loopback only), "unix:PATH"
+    std::chrono::milliseconds answer{10'000};   // a commit's; then its outcome is unknown
+    std::chrono::milliseconds retry{5'000};     // of a gateway in `error`
+    std::chrono::milliseconds refresh{5'000};   // of what it reports about itself
+    std::chrono::milliseconds compare{30'000};  // an idle gateway's digests; 0: never
+    std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
     openflow::ConnectionLimits limits;
 };
 

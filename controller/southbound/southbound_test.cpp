@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "controller/compiler/gateway_tables.hpp"
+#include "controller/southbound/difference.hpp"
 #include "dataplane/openflow/memory_backend.hpp"
 #include "dataplane/openflow/switch.hpp"
 #include "dataplane/openflow/tables.hpp"
@@ -47,10 +48,11 @@ struct Recorder : southbound::Listener {
     }
 };
 
-southbound::Settings quick() {
+southbound::Settings quick(const std::chrono::milliseconds& ahead) {
     southbound::Settings settings;
     settings.answer = 400ms;
     settings.retry = 100ms;
+    settings.now = [&ahead] { return std::chrono::steady_clock::now() + ahead; };
     return settings;
 }
 
@@ -62,7 +64,8 @@ struct Pair {
     std::vector<std::string> log;
     std::unique_ptr<Switch> gateway = std::make_unique<Switch>(
         loop, backend, SwitchSettings{}, [this](const std::string& line) { log.push_back(line); });
-    Southbound controller{loop, quick(),
+    std::chrono::milliseconds ahead{0};  // of the real time
+    Southbound controller{loop, quick(ahead),
                           [this](const std::string& name) -> const compiler::DesiredState* {
                               return known && name == "gw1" ? &desired : nullptr;
                           },
@@ -72,12 +75,14 @@ struct Pair {
     Pair() { REQUIRE(gateway->start()); }
     ~Pair() { INFO(log.size()); }
 
-    void connect() {
+    void connect() { controller.serve(ends()); }
+    // The gateway's end is served; the other one is answered.
+    Connection::Socket ends() {
         const boost::asio::generic::stream_protocol protocol(AF_UNIX, 0);
-        int ends[2];
-        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-        gateway->serve(Connection::Socket(loop, protocol, ends[0]));
-        controller.serve(Connection::Socket(loop, protocol, ends[1]));
+        int both[2];
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, both) == 0);
+        gateway->serve(Connection::Socket(loop, protocol, both[0]));
+        return {loop, protocol, both[1]};
     }
     void disconnect() {
         gateway = std::make_unique<Switch>(loop, backend, SwitchSettings{}, nullptr);
@@ -104,14 +109,27 @@ struct Pair {
             return !recorder.confirmed.empty() && recorder.confirmed.back() >= revision;
         });
     }
+    static void apply(compiler::GatewayTables& tables, const Changes& changes) {
+        for (const EntryKey& key : changes.remove) tables.remove(key);
+        for (const Entry& entry : changes.put) tables.put(entry);
+        for (const MeterId id : changes.remove_meters) tables.remove(id);
+        for (const Meter& meter : changes.put_meters) tables.put(meter);
+    }
     // One step of the desired state, published.
     void change(std::uint64_t revision, const Changes& changes) {
-        for (const EntryKey& key : changes.remove) desired.remove(key);
-        for (const Entry& entry : changes.put) desired.put(entry);
-        for (const MeterId id : changes.remove_meters) desired.remove(id);
-        for (const Meter& meter : changes.put_meters) desired.put(meter);
+        apply(desired, changes);
         desired.set_revision(revision);
         controller.publish("gw1", revision, changes);
+    }
+    // Another controller, or a person with ovs-ofctl, who wants it otherwise; and goes.
+    void meddle(const Changes& changes) {
+        compiler::GatewayTables wanted = desired;
+        apply(wanted, changes);
+        Recorder events;
+        Southbound rival(
+            loop, quick(ahead), [&](const std::string&) { return &wanted; }, events, nullptr);
+        rival.serve(ends());
+        REQUIRE(run([&] { return !events.confirmed.empty(); }));
     }
     bool same() const { return differing_tables().empty(); }
     std::vector<std::uint8_t> differing_tables() const {
@@ -302,6 +320,121 @@ TEST_CASE("what is published while a gateway is compared reaches it") {
     REQUIRE(pair.run_confirmed(revision));
     CHECK(pair.same());
     CHECK(pair.recorder.errors.empty());
+}
+
+TEST_CASE("what another writer changes is put right within the time between two comparisons") {
+    Pair pair;
+    for (std::uint32_t i = 1; i <= 500; ++i) pair.desired.put(host(i));
+    for (std::uint32_t i = 1; i <= 10; ++i) pair.desired.put(vni(i, i));
+    pair.desired.put(Meter{MeterId{7}, 20'000, 2'000});
+    pair.connect();
+    REQUIRE(pair.run_active());
+    Changes foreign;
+    SECTION("an entry is added") {
+        foreign.put = {vni(99, 1)};
+    }
+    SECTION("an entry is changed") {
+        foreign.put = {vni(3, 9)};
+    }
+    SECTION("an entry is removed") {
+        foreign.remove = {vni(3, 3).key};
+    }
+    SECTION("a meter is changed") {
+        foreign.put_meters = {{MeterId{7}, 1, 1}};
+    }
+    SECTION("a meter is removed") {
+        foreign.remove_meters = {MeterId{7}};
+    }
+    pair.meddle(foreign);
+    const auto sent = pair.gateway->counters().modifications;
+    CHECK_FALSE(pair.run([&] { return pair.same(); }, 300ms));  // it is not due yet
+    pair.ahead = 30s;
+    REQUIRE(pair.run([&] { return pair.same(); }, 2s));
+    REQUIRE(pair.run_active());
+    CHECK(pair.gateway->counters().modifications == sent + 1);
+    CHECK(pair.info().foreign_changes == 1);
+    CHECK(std::any_of(pair.log.begin(), pair.log.end(), [](const std::string& line) {
+        return line.find("another writer has changed") != std::string::npos;
+    }));
+    // And not found again.
+    pair.ahead += 30s;
+    CHECK_FALSE(pair.run([&] { return pair.info().foreign_changes > 1; }, 300ms));
+}
+
+TEST_CASE("a change under way is not taken for another writer's") {
+    Pair pair;
+    for (std::uint32_t i = 1; i <= 500; ++i) pair.desired.put(host(i));
+    pair.connect();
+    REQUIRE(pair.run_active());
+    std::uint64_t revision = 0;
+    const auto change = [&] {
+        Changes changes;
+        const auto number = static_cast<std::uint32_t>(++revision);
+        changes.put = {vni(number, number)};
+        if (number > 3) changes.remove = {vni(number - 3, number - 3).key};
+        pair.change(revision, changes);
+    };
+    SECTION("one that is not confirmed when a comparison is due") {
+        pair.backend.hold_commits = true;
+        change();
+        pair.ahead = 300ms;  // its answer is still in time
+        pair.run([] { return false; }, 50ms);
+        pair.backend.hold_commits = false;
+        pair.backend.release();
+    }
+    SECTION("many, at every moment of the comparisons") {
+        for (int round = 0; round < 200; ++round) {
+            pair.ahead += 40s;
+            const auto stop = revision + 1 + static_cast<std::uint64_t>(round % 3);
+            pair.run([&] { return change(), revision >= stop; });
+            pair.run([&] { return pair.recorder.confirmed.back() == revision; });
+            pair.loop.poll();
+        }
+    }
+    REQUIRE(pair.run_confirmed(revision));
+    pair.ahead += 30s;
+    CHECK_FALSE(pair.run([&] { return pair.info().foreign_changes > 0; }, 400ms));
+    CHECK(pair.same());
+    CHECK(pair.recorder.errors.empty());
+}
+
+TEST_CASE("a change published while another writer's is put right reaches the gateway") {
+    Pair pair;
+    for (std::uint32_t i = 1; i <= 2000; ++i) pair.desired.put(host(i));
+    pair.connect();
+    REQUIRE(pair.run_active());
+    Changes foreign;
+    foreign.remove = {host(1003).key, host(1004).key};
+    pair.meddle(foreign);
+    pair.ahead = 30s;
+    std::uint64_t revision = 0;
+    REQUIRE(pair.run([&] {
+        Changes changes;
+        const auto number = static_cast<std::uint32_t>(++revision);
+        changes.put = {vni(number, number), host(number)};
+        if (revision < 200) pair.change(revision, changes);
+        return revision >= 200 && pair.info().foreign_changes == 1;
+    }));
+    REQUIRE(pair.run_confirmed(199));
+    REQUIRE(pair.run([&] { return pair.same(); }));
+    CHECK(pair.recorder.errors.empty());
+}
+
+TEST_CASE("a gateway that has lost everything is given it again when it connects") {
+    Pair pair;
+    for (std::uint32_t i = 1; i <= 500; ++i) pair.desired.put(host(i));
+    pair.desired.put(Meter{MeterId{7}, 20'000, 2'000});
+    pair.desired.set_revision(4);
+    pair.connect();
+    REQUIRE(pair.run_active());
+    MemoryBackend empty("gw1", core());
+    pair.gateway = std::make_unique<Switch>(pair.loop, empty, SwitchSettings{}, nullptr);
+    REQUIRE(pair.gateway->start());
+    pair.connect();
+    REQUIRE(pair.run(
+        [&] { return southbound::differing(pair.desired.digests(), empty.digests()).empty(); }));
+    REQUIRE(pair.run_active());
+    CHECK(pair.info().foreign_changes == 0);
 }
 
 TEST_CASE("a question is answered, refused, or told that nobody is there") {
