@@ -73,7 +73,7 @@ int run(const config::ControllerConfig& config) {
         [&](http::Request request, http::Respond respond) {
             api.handle(std::move(request), std::move(respond));
         },
-        api::Api::refuse);
+        api::Api::refuse, [&](const http::Request& head) { return api.admit(head); });
     if (!server) return refuse("api.listen: " + server.error().message);
     auto telemetry =
         http::Server::listen(context, config.telemetry, {},

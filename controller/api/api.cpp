@@ -169,6 +169,17 @@ struct Api::Impl {
     Service& service;
     Tokens tokens;
     std::string openapi = json::serialize(openapi_document());
+
+    [[nodiscard]] const Token* caller(const http::Request& request) const {
+        constexpr std::string_view scheme = "Bearer ";
+        const auto header = request.header("Authorization");
+        return header.starts_with(scheme) ? tokens.find(header.substr(scheme.size())) : nullptr;
+    }
+    static http::Response unknown(const std::string& request_id) {
+        auto response = problem(401, "send Authorization: Bearer TOKEN", request_id);
+        response.headers.push_back({"WWW-Authenticate", "Bearer"});
+        return response;
+    }
 };
 
 Api::Api(Service& service, Tokens tokens) : impl_(new Impl{service, std::move(tokens)}) {}
@@ -176,6 +187,14 @@ Api::~Api() = default;
 
 void Api::set_tokens(Tokens tokens) {
     impl_->tokens = std::move(tokens);
+}
+
+std::optional<http::Response> Api::admit(const http::Request& head) const {
+    if (!impl_->tokens.required() || impl_->caller(head)) return std::nullopt;
+    auto request_id = model::to_string(model::random_uuid());
+    auto response = Impl::unknown(request_id);
+    response.headers.push_back({"X-Request-Id", std::move(request_id)});
+    return response;
 }
 
 void Api::handle(http::Request request, http::Respond respond) {
@@ -193,15 +212,9 @@ void Api::handle(http::Request request, http::Respond respond) {
     call->parameters = std::move(*parameters);
 
     if (impl_->tokens.required()) {
-        constexpr std::string_view scheme = "Bearer ";
-        const auto header = call->request.header("Authorization");
-        const auto* token =
-            header.starts_with(scheme) ? impl_->tokens.find(header.substr(scheme.size())) : nullptr;
-        if (!token) {
-            auto response = problem(401, "send Authorization: Bearer TOKEN", call->request_id);
-            response.headers.push_back({"WWW-Authenticate", "Bearer"});
-            return call->answer(std::move(response));
-        }
+        // Once more after admit(): tokens may have changed while the body came.
+        const auto* token = impl_->caller(call->request);
+        if (!token) return call->answer(Impl::unknown(call->request_id));
         call->caller = *token;
     } else {
         call->caller = {{}, "local", {}, Role::admin};

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "controller/api/service.hpp"
@@ -23,6 +24,9 @@ class Api {
 
     // `respond` is called once, maybe later (?wait=, what gateways are asked).
     void handle(http::Request request, http::Respond respond);
+
+    // For http::Server: who shows no token that is known is answered before a body is read.
+    [[nodiscard]] std::optional<http::Response> admit(const http::Request& head) const;
 
     // From the next request on.
     void set_tokens(Tokens tokens);

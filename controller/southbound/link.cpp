@@ -20,8 +20,9 @@ bool is_name(std::string_view name) {
 }  // namespace
 
 Link::Link(boost::asio::io_context& loop, const Settings& settings, LinkOwner& owner,
-           Connection::Socket socket)
+           Connection::Socket socket, std::uint64_t order)
     : settings_(settings),
+      order_(order),
       owner_(owner),
       connection_(Connection::start(std::move(socket), *this, settings.limits)),
       outbox_(*connection_, settings.now),

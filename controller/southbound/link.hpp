@@ -48,14 +48,15 @@ class Link final : public openflow::Connection::Handler {
     using Answer = std::function<void(Result<std::string>)>;
 
     Link(boost::asio::io_context& loop, const Settings& settings, LinkOwner& owner,
-         openflow::Connection::Socket socket);
+         openflow::Connection::Socket socket, std::uint64_t order);
     ~Link() override;
 
     void publish(std::uint64_t revision, const openflow::Changes& changes);
     void query(openflow::Query query, std::string_view json, Answer done);
     // No call of the owner comes after this.
     void close(const std::string& reason);
-    [[nodiscard]] GatewayInfo* gateway() const { return gateway_; }
+    [[nodiscard]] GatewayInfo* gateway() const { return gateway_; }  // null: no name yet
+    [[nodiscard]] std::uint64_t order() const { return order_; }     // in which they came
 
     void on_open() override;
     void on_message(openflow::MessageView message) override;
@@ -102,6 +103,7 @@ class Link final : public openflow::Connection::Handler {
     void end_questions(const std::string& reason);
 
     const Settings& settings_;
+    const std::uint64_t order_;
     LinkOwner& owner_;
     std::shared_ptr<openflow::Connection> connection_;
     Outbox outbox_;

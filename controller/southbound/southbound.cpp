@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/southbound/southbound.hpp"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
@@ -15,8 +16,6 @@ namespace sluice::southbound {
 using namespace openflow;
 
 namespace {
-
-constexpr std::size_t kMostConnections = 1024;
 
 std::uint64_t number(const boost::json::object& report, std::string_view key) {
     const auto* value = report.if_contains(key);
@@ -74,9 +73,21 @@ struct Southbound::State final : LinkOwner, std::enable_shared_from_this<Southbo
     };
 
     void serve(Connection::Socket socket) {
-        if (links.size() >= kMostConnections)
-            return say("refused a connection: there are " + std::to_string(links.size()));
-        auto link = std::make_unique<Link>(loop, settings, *this, std::move(socket));
+        // Whoever has not said a name is no gateway yet, and must not keep one away.
+        if (links.size() >= settings.connections) {
+            const auto oldest =
+                std::min_element(links.begin(), links.end(), [](const auto& a, const auto& b) {
+                    const auto key = [](const Link& link) {
+                        return std::pair(link.gateway() != nullptr, link.order());
+                    };
+                    return key(*a.second) < key(*b.second);
+                });
+            if (oldest == links.end() || oldest->second->gateway() != nullptr)
+                return say("refused a connection: there are " + std::to_string(links.size()));
+            oldest->second->close("there are too many connections");
+            bury(*oldest->second);
+        }
+        auto link = std::make_unique<Link>(loop, settings, *this, std::move(socket), ++served);
         Link* key = link.get();
         links.emplace(key, std::move(link));
     }
@@ -137,6 +148,7 @@ struct Southbound::State final : LinkOwner, std::enable_shared_from_this<Southbo
     Desired desired_of;
     Listener& listener;
     std::function<void(const std::string&)> log;
+    std::uint64_t served = 0;
     std::map<std::string, Gateway> gateways;  // its addresses hold
     std::unordered_map<Link*, std::unique_ptr<Link>> links;
     std::vector<std::unique_ptr<Listening>> listening;

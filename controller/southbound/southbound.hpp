@@ -77,6 +77,7 @@ struct Settings {
     std::chrono::milliseconds refresh{5'000};   // of what it reports about itself
     std::chrono::milliseconds compare{30'000};  // an idle gateway's digests; 0: never
     std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
+    std::size_t connections = 1024;  // at a time; at the limit, one without a name makes room
     openflow::ConnectionLimits limits;
 };
 

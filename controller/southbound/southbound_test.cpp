@@ -52,6 +52,7 @@ southbound::Settings quick(const std::chrono::milliseconds& ahead) {
     southbound::Settings settings;
     settings.answer = 400ms;
     settings.retry = 100ms;
+    settings.connections = 8;
     settings.now = [&ahead] { return std::chrono::steady_clock::now() + ahead; };
     return settings;
 }
@@ -435,6 +436,24 @@ TEST_CASE("a gateway that has lost everything is given it again when it connects
         [&] { return southbound::differing(pair.desired.digests(), empty.digests()).empty(); }));
     REQUIRE(pair.run_active());
     CHECK(pair.info().foreign_changes == 0);
+}
+
+TEST_CASE("connections that say no name do not keep a gateway away") {
+    Pair pair;
+    const auto silent = [&] {
+        const boost::asio::generic::stream_protocol protocol(AF_UNIX, 0);
+        int both[2];
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, both) == 0);
+        pair.controller.serve(Connection::Socket(pair.loop, protocol, both[0]));
+        return Connection::Socket(pair.loop, protocol, both[1]);
+    };
+    std::vector<Connection::Socket> crowd;
+    for (int i = 0; i < 20; ++i) crowd.push_back(silent());
+    pair.connect();
+    REQUIRE(pair.run_active());
+    for (int i = 0; i < 20; ++i) crowd.push_back(silent());
+    pair.run([] { return false; }, 50ms);
+    CHECK(pair.info().state == GatewayState::active);
 }
 
 TEST_CASE("a question is answered, refused, or told that nobody is there") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/http/server.hpp"
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -16,6 +18,7 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
+#include <tuple>
 #include <unordered_set>
 
 namespace sluice::http {
@@ -57,15 +60,25 @@ std::string sentence_of(unsigned status, const Limits& limits, const error_code&
 struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
     // One client. Its coroutine holds the only lasting reference, the server a plain
     // pointer with which it can close the socket.
+    // How far its present request has come; of the first four the first to make room.
+    enum class Stage : std::uint8_t { refused, header, idle, body, answering };
+    using Peer = std::array<unsigned char, 16>;
+
     struct Connection {
         tcp::socket socket;
         asio::steady_timer timer;
         beast::flat_buffer buffer;
         std::uint64_t armed = 0;  // which deadline counts; older ones must not fire
         bool expired = false;
+        Peer peer;
+        Stage stage = Stage::header;
+        std::uint64_t since = 0;  // in this stage, in the order in which they came to theirs
 
         Connection(tcp::socket accepted, std::size_t limit)
-            : socket(std::move(accepted)), timer(socket.get_executor()), buffer(limit) {}
+            : socket(std::move(accepted)),
+              timer(socket.get_executor()),
+              buffer(limit),
+              peer(peer_of(socket)) {}
 
         static void arm(const std::shared_ptr<Connection>& self, Milliseconds time) {
             self->expired = false;
@@ -92,15 +105,18 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
     Limits limits;
     Handler handler;
     Refuse refuse;
+    Admit admit;
     std::unordered_set<Connection*> open;
+    std::uint64_t moves = 0;  // from one stage to another
     bool closed = false;
 
-    Impl(asio::io_context& io, Limits bounds, Handler handle, Refuse refused)
+    Impl(asio::io_context& io, Limits bounds, Handler handle, Refuse refused, Admit admitted)
         : context(io),
           acceptor(io),
           limits(bounds),
           handler(std::move(handle)),
-          refuse(std::move(refused)) {
+          refuse(std::move(refused)),
+          admit(std::move(admitted)) {
         if (!refuse)
             refuse = [](unsigned status, const std::string& detail) {
                 return Response{status, "text/plain", {}, detail + "\n"};
@@ -128,6 +144,55 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
         error_code ignored;
         acceptor.close(ignored);
         for (auto* connection : open) connection->socket.close(ignored);
+    }
+
+    static Peer peer_of(const tcp::socket& socket) {
+        error_code error;
+        const auto address = socket.remote_endpoint(error).address();
+        Peer peer{};
+        if (error) return peer;
+        if (address.is_v4())
+            return asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()).to_bytes();
+        peer = address.to_v6().to_bytes();
+        if (!address.to_v6().is_v4_mapped()) std::fill(peer.begin() + 8, peer.end(), '\0');
+        return peer;
+    }
+
+    void enter(Connection& connection, Stage stage) {
+        connection.stage = stage;
+        connection.since = ++moves;
+    }
+
+    // The connection whose place another one may take: anyone's, or of one peer.
+    [[nodiscard]] Connection* least(const Peer* peer) const {
+        Connection* result = nullptr;
+        for (auto* one : open) {
+            if (one->stage == Stage::answering || (peer && one->peer != *peer)) continue;
+            if (!result ||
+                std::tie(one->stage, one->since) < std::tie(result->stage, result->since))
+                result = one;
+        }
+        return result;
+    }
+    // Its coroutine ends with the operation that it waits for.
+    void evict(Connection& connection) {
+        error_code ignored;
+        connection.socket.close(ignored);
+        open.erase(&connection);
+    }
+    // False: nothing can make room for it.
+    bool make_room(const Peer& peer) {
+        const auto unfinished = std::count_if(open.begin(), open.end(), [&](const auto* one) {
+            return one->stage != Stage::answering && one->peer == peer;
+        });
+        if (static_cast<std::size_t>(unfinished) >= limits.unfinished_per_peer)
+            if (auto* own = least(&peer)) evict(*own);
+        while (open.size() >= limits.connections) {
+            auto* other = least(nullptr);
+            if (!other) return false;
+            evict(*other);
+        }
+        return true;
     }
 
     static asio::awaitable<void> accept(std::shared_ptr<Impl> self) {
@@ -161,13 +226,18 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
             Registered(const Registered&) = delete;
             Registered& operator=(const Registered&) = delete;
         };
+        const bool has_room = self->make_room(connection->peer);
         const Registered registered(*self, connection.get());
-        if (self->open.size() > self->limits.connections) {
+        self->enter(*connection, Stage::header);
+        if (!has_room) {
             co_await refuse_with(*self, connection, 503, {});
             co_return;
         }
         bool first = true;
-        while (!self->closed && co_await turn(*self, connection, first)) first = false;
+        while (!self->closed && co_await turn(*self, connection, first)) {
+            first = false;
+            self->enter(*connection, Stage::idle);
+        }
         error_code ignored;
         connection->socket.shutdown(tcp::socket::shutdown_both, ignored);
     }
@@ -186,6 +256,7 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
                 co_await refuse_with(self, connection, 408, error);
             if (error) co_return false;
             connection->buffer.commit(octets);
+            if (!first) self.enter(*connection, Stage::header);
         }
         Parser parser;
         parser.header_limit(static_cast<std::uint32_t>(self.limits.header_octets));
@@ -194,7 +265,13 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
         co_await beast::http::async_read_header(socket, connection->buffer, parser, token);
         if (!error && parser.content_length().value_or(0) > self.limits.body_octets)
             error = beast::http::error::body_limit;
+        if (!error && self.admit)
+            if (auto answer = self.admit(plain(parser.get()))) {
+                co_await refuse_with(self, connection, *std::move(answer));
+                co_return false;
+            }
         if (!error && !parser.is_done()) {
+            self.enter(*connection, Stage::body);
             Connection::arm(connection, self.limits.body_time);
             if (beast::iequals(parser.get()[beast::http::field::expect], "100-continue")) {
                 beast::http::response<beast::http::empty_body> go_on{beast::http::status::continue_,
@@ -219,11 +296,16 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
         }
         const bool keep_alive = parser.get().keep_alive();
         const unsigned version = parser.get().version();
-        auto response = co_await answer(self, connection, plain(parser.release()));
+        self.enter(*connection, Stage::answering);
+        auto message = parser.release();
+        auto request = plain(message);
+        request.body = std::move(message.body());
+        auto response = co_await answer(self, connection, std::move(request));
         co_return co_await write(self, connection, std::move(response), version, keep_alive);
     }
 
-    static Request plain(beast::http::request<beast::http::string_body> message) {
+    // Without the body.
+    static Request plain(const beast::http::request<beast::http::string_body>& message) {
         Request request;
         request.method = std::string(message.method_string());
         const std::string_view target{message.target().data(), message.target().size()};
@@ -234,7 +316,6 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
         for (const auto& field : message)
             request.headers.push_back(
                 {std::string(field.name_string()), std::string(field.value())});
-        request.body = std::move(message.body());
         return request;
     }
 
@@ -279,7 +360,13 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
 
     static asio::awaitable<void> refuse_with(Impl& self, const ConnectionPtr& connection,
                                              unsigned status, error_code cause) {
-        auto response = self.refuse(status, sentence_of(status, self.limits, cause));
+        co_await refuse_with(self, connection,
+                             self.refuse(status, sentence_of(status, self.limits, cause)));
+    }
+
+    static asio::awaitable<void> refuse_with(Impl& self, const ConnectionPtr& connection,
+                                             Response response) {
+        self.enter(*connection, Stage::refused);
         co_await write(self, connection, std::move(response), 11, false);
         error_code error;
         connection->socket.shutdown(tcp::socket::shutdown_send, error);
@@ -300,8 +387,9 @@ Server::~Server() {
 
 Result<std::unique_ptr<Server>> Server::listen(boost::asio::io_context& context,
                                                const ListenAddress& address, Limits limits,
-                                               Handler handler, Refuse refuse) {
-    auto impl = std::make_shared<Impl>(context, limits, std::move(handler), std::move(refuse));
+                                               Handler handler, Refuse refuse, Admit admit) {
+    auto impl = std::make_shared<Impl>(context, limits, std::move(handler), std::move(refuse),
+                                       std::move(admit));
     if (auto bound = impl->bind(address); !bound) return bound.error();
     asio::co_spawn(context, Impl::accept(impl), asio::detached);
     return std::unique_ptr<Server>(new Server(std::move(impl)));

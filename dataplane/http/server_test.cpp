@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/http/server.hpp"
 
+#include <algorithm>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -8,7 +9,9 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <catch2/catch.hpp>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "dataplane/http/client.hpp"
 
@@ -25,6 +28,7 @@ class Fixture {
         auto listening = Server::listen(
             context_, *parse_listen_address("127.0.0.1:0"), limits,
             [this](Request request, Respond respond) {
+                if (request.path == "/never") return unanswered_.push_back(std::move(respond));
                 if (request.path == "/later") {
                     asio::post(context_, [respond] { respond({200, "text/plain", {}, "later"}); });
                     return;
@@ -33,6 +37,12 @@ class Fixture {
                          "text/plain",
                          {{"X-Query", request.query}},
                          request.method + " " + request.path + " " + request.body});
+            },
+            {},
+            [](const Request& head) {
+                const bool is_known = head.header("Authorization") != "stranger";
+                return is_known ? std::nullopt
+                                : std::optional<Response>({401, "text/plain", {}, "who?"});
             });
         REQUIRE(listening);
         server_ = std::move(*listening);
@@ -40,6 +50,7 @@ class Fixture {
     }
     ~Fixture() {
         asio::post(context_, [this] {
+            unanswered_.clear();
             server_.reset();
             context_.stop();
         });
@@ -61,7 +72,26 @@ class Fixture {
         return answer;
     }
 
+    // A client that has sent this much so far.
+    [[nodiscard]] std::unique_ptr<tcp::socket> open(const std::string& octets,
+                                                    const char* from = "127.0.0.1") const {
+        static asio::io_context context;
+        auto socket =
+            std::make_unique<tcp::socket>(context, tcp::endpoint(tcp::v4(), 0).protocol());
+        socket->bind({asio::ip::make_address(from), 0});
+        socket->connect({asio::ip::address_v4::loopback(), server_->port()});
+        boost::system::error_code error;
+        asio::write(*socket, asio::buffer(octets), error);
+        return socket;
+    }
+    [[nodiscard]] unsigned get(const char* path = "/") const {
+        Client client(origin(), std::chrono::seconds(2));
+        const auto answer = client.send({"GET", path, "", {}, ""});
+        return answer ? answer->status : 0;
+    }
+
   private:
+    std::vector<Respond> unanswered_;
     asio::io_context context_;
     std::unique_ptr<Server> server_;
     std::thread thread_;
@@ -133,20 +163,66 @@ TEST_CASE("a client that sends too slowly is told so and let go") {
     CHECK(client.send({"GET", "/", "", {}, ""})->status == 200);
 }
 
-TEST_CASE("connections over the limit are refused, and free again when others close") {
-    const Fixture fixture(Limits{.connections = 1});
-    {
-        Client first(fixture.origin());
-        REQUIRE(first.send({"GET", "/", "", {}, ""})->status == 200);
-        CHECK(is_status(fixture.raw("GET / HTTP/1.1\r\n\r\n"), 503));
+TEST_CASE("nobody makes room for another while he is being answered") {
+    const Fixture fixture(Limits{.connections = 2});
+    const auto first = fixture.open("GET /never HTTP/1.1\r\n\r\n");
+    const auto second = fixture.open("GET /never HTTP/1.1\r\n\r\n");
+    // The second may not have been read yet: until then it is the one to go.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    for (int i = 0; i < 5; ++i) CHECK(is_status(fixture.raw("GET / HTTP/1.1\r\n\r\n"), 503));
+}
+
+TEST_CASE("requests that are not finished do not starve others") {
+    const Fixture fixture(Limits{.connections = 20});
+    std::vector<std::unique_ptr<tcp::socket>> crowd;
+    const auto flood = [&](const std::string& octets) {
+        for (int i = 0; i < 50; ++i) crowd.push_back(fixture.open(octets));
+    };
+    SECTION("without an octet") {
+        flood("");
     }
-    Client later(fixture.origin());
-    std::optional<unsigned> status;
-    for (int i = 0; i < 50 && status != 200; ++i) {
-        if (const auto answer = later.send({"GET", "/", "", {}, ""})) status = answer->status;
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    SECTION("with half a header") {
+        flood("POST / HTTP/1.1\r\nHost: a\r\n");
     }
-    CHECK(status == 200);
+    SECTION("with half a body") {
+        flood("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc");
+    }
+    SECTION("idle after a request") {
+        flood("GET / HTTP/1.1\r\n\r\n");
+    }
+    SECTION("refused, and staying") {
+        flood("POST / HTTP/1.1\r\nAuthorization: stranger\r\nContent-Length: 9\r\n\r\n");
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 5; ++i) CHECK(fixture.get() == 200);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
+}
+
+TEST_CASE("whoever is not admitted is told so before the body is read") {
+    const Fixture fixture;
+    const std::string head = "POST / HTTP/1.1\r\nContent-Length: 9\r\nAuthorization: ";
+    CHECK(is_status(fixture.raw(head + "stranger\r\n\r\nabc"), 401));
+    CHECK(is_status(fixture.raw(head + "stranger\r\nExpect: 100-continue\r\n\r\n"), 401));
+    CHECK(is_status(fixture.raw(head + "friend\r\nConnection: close\r\n\r\n123456789"), 200));
+}
+
+TEST_CASE("one peer's unfinished requests are bounded, others keep theirs") {
+    const Fixture fixture(Limits{.connections = 20, .unfinished_per_peer = 4});
+    const auto half = std::string("GET / HTTP/1.1\r\nConnection: close\r\n");
+    const auto other = fixture.open(half);
+    std::vector<std::unique_ptr<tcp::socket>> crowd;
+    for (int i = 0; i < 10; ++i) crowd.push_back(fixture.open(half, "127.0.0.2"));
+    const auto is_served = [](tcp::socket& socket) {
+        boost::system::error_code error;
+        asio::write(socket, asio::buffer(std::string("\r\n")), error);
+        std::string answer;
+        asio::read(socket, asio::dynamic_buffer(answer), error);
+        return is_status(answer, 200);
+    };
+    CHECK(fixture.get() == 200);  // by now all of them are accepted
+    CHECK(is_served(*other));
+    CHECK(std::count_if(crowd.begin(), crowd.end(),
+                        [&](auto& socket) { return is_served(*socket); }) == 4);
 }
 
 TEST_CASE("an address in use is refused with the system's sentence") {
