@@ -250,8 +250,10 @@ TEST_CASE("a refusal names the entry, and the next change repairs it") {
     changes.put = {vni(1, 1), wrong};
     pair.change(1, changes);
     REQUIRE(pair.run([&] { return !pair.recorder.errors.empty(); }));
-    CHECK(pair.recorder.errors.front() ==
-          "refused an entry of table 1 with cookie 9: OFPBIC_BAD_TABLE_ID");
+    CHECK(
+        pair.recorder.errors.front() ==
+        "refused an entry of table 1 with cookie 9: vni.next: this table does not lead to that one "
+        "(OFPBIC_BAD_TABLE_ID)");
     CHECK(pair.info().state == GatewayState::error);
     CHECK(pair.backend.count(kVni) == 0);
     Changes repair;

@@ -75,6 +75,10 @@ std::vector<openflow::TableDigest> Gateway::digests() const {
     return tables_->store.current().digests();
 }
 
+std::optional<openflow::Problem> Gateway::check(const openflow::Entry& entry) const {
+    return tables_->store.check(entry);
+}
+
 void Gateway::commit(openflow::Changes changes, std::function<void(Result<void>)> done) {
     auto token = tables_->commit(changes, state_.get(), neighbour::Clock::now());
     if (!token) return done(token.error());

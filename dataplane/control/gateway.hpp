@@ -55,6 +55,8 @@ class Gateway final : public openflow::Backend {
     [[nodiscard]] std::uint32_t count(std::uint8_t table) const override;
     [[nodiscard]] std::vector<openflow::Meter> meters() const override;
     [[nodiscard]] std::vector<openflow::TableDigest> digests() const override;
+    [[nodiscard]] std::optional<openflow::Problem> check(
+        const openflow::Entry& entry) const override;
     void commit(openflow::Changes changes, std::function<void(Result<void>)> done) override;
     Result<std::string> query(std::string_view kind, std::string_view request) override;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/control/tables.hpp"
 
+#include <fmt/format.h>
 #include <sys/random.h>
 
 #include <utility>
@@ -27,6 +28,38 @@ std::vector<openflow::PortRow> port_rows(std::span<const port::Port> ports) {
     std::vector<openflow::PortRow> rows;
     for (const auto& port : ports) rows.push_back({port.id, port.role});
     return rows;
+}
+
+IpAddress broadcast_of(const config::InterfaceAddress& address) {
+    const std::uint32_t host_bits = (1U << (128 - address.length)) - 1;
+    return IpAddress::v4(be32{address.address.to_v4().host() | host_bits});
+}
+
+// Static neighbours are the configuration's: `Ports` does not know them.
+policy::OwnAddresses own_addresses(const config::Config& config,
+                                   std::span<const port::Port> ports) {
+    using Whose = policy::OwnAddresses::Whose;
+    policy::OwnAddresses own;
+    for (const auto& vtep : config.vteps) own.add(vtep, Whose::gateway, "the gateway's own VTEP");
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+        const auto& port = ports[i];
+        const auto name = fmt::format("port {} ({})", port.id.value,
+                                      port.role == Side::uplink ? "uplink" : "underlay");
+        for (const auto& address : port.addresses)
+            own.add(address.address, Whose::gateway, "the gateway's own address on " + name);
+        for (const auto& hop : port.next_hops)
+            own.add(hop, Whose::neighbour, "a next hop of " + name);
+        for (const auto& neighbour : config.ports[i].neighbours)
+            own.add(neighbour.address, Whose::neighbour, "a static neighbour of " + name);
+        for (const auto& address : port.addresses) {
+            if (address.length >= 127) continue;  // RFC 3021, RFC 6164: both are stations'
+            own.add(address.prefix().address, Whose::neighbour, "the network address of " + name);
+            if (address.address.is_v4())
+                own.add(broadcast_of(address), Whose::neighbour,
+                        "the broadcast address of " + name);
+        }
+    }
+    return own;
 }
 
 policy::Outside outside(const reachability::Outside& indexes) {
@@ -56,7 +89,8 @@ Tables::Tables(const config::Config& config, std::span<const port::Port> ports,
              .qsbr = qsbr,
              .pipeline = pipeline,
              .outside = outside(reachability.outside()),
-             .ports = port_rows(ports)}) {
+             .ports = port_rows(ports),
+             .own = own_addresses(config, ports)}) {
     for (std::size_t i = 0; i < config.ports.size(); ++i)
         for (const auto& pinned : config.ports[i].neighbours)
             neighbours.pin({ports[i].id, pinned.address}, pinned.mac);

@@ -34,7 +34,8 @@ struct Fixture {
         ports.resize(1);
         ports[0].id = PortId{1};
         ports[0].mtu = 1600;
-        ports[0].addresses = {{"192.0.2.1"_ip, 96 + 24}};
+        ports[0].addresses = {{"192.0.2.1"_ip, 96 + 24}, {"192.0.2.129"_ip, 96 + 24}};
+        ports[0].next_hops = {"192.0.2.254"_ip};
         open();
     }
     ~Fixture() { std::filesystem::remove_all(folder); }
@@ -68,6 +69,23 @@ openflow::Changes one_endpoint() {
 }
 
 }  // namespace
+
+TEST_CASE("the gateway's own addresses are no host's VTEP", "[tables]") {
+    Fixture f;
+    const auto refusal = [&](IpAddress vtep) {
+        const auto wrong =
+            f.tables->store.check(openflow::HostRow{HostId{9}, {vtep}, Cookie{9}}.encode());
+        return wrong ? wrong->error.message : "taken";
+    };
+    CHECK(refusal("192.0.2.1"_ip) ==
+          "192.0.2.1 cannot be a host's VTEP: it is the gateway's own VTEP");
+    CHECK(refusal("192.0.2.129"_ip) ==
+          "192.0.2.129 cannot be a host's VTEP: it is the gateway's own address on port 1 "
+          "(underlay)");
+    // A next hop may well be a switch with a VTEP; so may a static neighbour.
+    CHECK(refusal("192.0.2.254"_ip) == "taken");
+    CHECK(refusal("192.0.2.9"_ip) == "taken");
+}
 
 TEST_CASE("a commit is visible, on disk, and settled once the workers were quiescent", "[tables]") {
     Fixture f;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,6 +64,12 @@ class Backend {
     [[nodiscard]] virtual std::uint32_t count(std::uint8_t table) const = 0;
     [[nodiscard]] virtual std::vector<Meter> meters() const = 0;
     [[nodiscard]] virtual std::vector<TableDigest> digests() const = 0;
+
+    // What is wrong with an entry that its table's schema accepts, whatever else is in the tables;
+    // so that it alone is refused, and not the commit that it would have been in.
+    [[nodiscard]] virtual std::optional<Problem> check(const Entry& /*entry*/) const {
+        return std::nullopt;
+    }
 
     // Applies all changes or none. `done` is called, once, on the control thread: with no
     // error when every worker acts on the new state and the state is on disk (so a

@@ -169,8 +169,10 @@ bool hello_admits_us(MessageView hello);
 void append_echo_request(Bytes& out, Xid xid);
 void append_echo_reply(Bytes& out, MessageView request);
 void append_barrier_request(Bytes& out, Xid xid);
-// The error that answers `request`, of which it quotes the first 64 octets.
-void append_error(Bytes& out, const ErrorCode& code, MessageView request);
+// The error that answers `request`. Its data are the first 64 octets of the request (OpenFlow
+// 1.3.5 section 7.4.4: at least), then the sentence, which is for people.
+void append_error(Bytes& out, const ErrorCode& code, MessageView request,
+                  std::string_view sentence = {});
 
 // kQueryRefused, whose data is the sentence.
 void append_refusal(Bytes& out, std::string_view sentence, MessageView request);
@@ -178,7 +180,7 @@ void append_refusal(Bytes& out, std::string_view sentence, MessageView request);
 struct RemoteError {
     ErrorCode code;
     Xid xid;
-    std::string text;  // the standard's name of it, or the sentence it carries
+    std::string text;  // the sentence it carries, if any, and the standard's name of it
 };
 Decoded<RemoteError> decode_error(MessageView message);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/openflow/errors.hpp"
 
+#include <algorithm>
+
 #include "dataplane/openflow/ovs.hpp"
 
 namespace sluice::openflow {
@@ -46,6 +48,18 @@ void append_error(Bytes& out, const ErrorCode& code, Xid xid, MessageView data) 
     out[start + 3] = static_cast<std::uint8_t>(length);
 }
 
+// What follows the quoted octets of the request, if it is text: other switches quote more of the
+// request than 64 octets.
+std::string_view sentence_of(MessageView data) {
+    if (data.size() < kHeader) return {};
+    const std::size_t quoted = std::min<std::size_t>(get(data, 2, 2), kQuoted);
+    if (data.size() <= quoted || quoted < kHeader) return {};
+    const MessageView rest = data.subspan(quoted);
+    if (std::any_of(rest.begin(), rest.end(), [](auto c) { return c < ' ' || c == 0x7f; }))
+        return {};
+    return {reinterpret_cast<const char*>(rest.data()), rest.size()};
+}
+
 }  // namespace
 
 std::string to_string(const ErrorCode& code) {
@@ -59,8 +73,15 @@ std::string to_string(const ErrorCode& code) {
            (code.experimenter != 0 ? " of experimenter " + std::to_string(code.experimenter) : "");
 }
 
-void append_error(Bytes& out, const ErrorCode& code, MessageView request) {
-    append_error(out, code, header(request).xid, request.first(std::min(request.size(), kQuoted)));
+void append_error(Bytes& out, const ErrorCode& code, MessageView request,
+                  std::string_view sentence) {
+    Bytes data;
+    const MessageView quoted = request.first(std::min(request.size(), kQuoted));
+    sentence = sentence.substr(0, kLongestSentence);
+    data.reserve(quoted.size() + sentence.size());
+    data.insert(data.end(), quoted.begin(), quoted.end());
+    data.insert(data.end(), sentence.begin(), sentence.end());
+    append_error(out, code, header(request).xid, data);
 }
 
 void append_refusal(Bytes& out, std::string_view sentence, MessageView request) {
@@ -79,12 +100,14 @@ Decoded<RemoteError> decode_error(MessageView message) {
         if (message.size() < kHeader + 8) return error::kBadLength;
         result.code = {result.code.code, 0, get(message, kHeader + 4, 4)};
     }
+    const MessageView data = message.subspan(kHeader + (result.code.experimenter != 0 ? 8 : 4));
     if (result.code == error::kQueryRefused) {
-        const MessageView text = message.subspan(kHeader + 8);
-        result.text.assign(text.begin(), text.end());
-    } else {
-        result.text = to_string(result.code);
+        result.text.assign(data.begin(), data.end());
+        return result;
     }
+    result.text = to_string(result.code);
+    if (const auto sentence = sentence_of(data); !sentence.empty())
+        result.text = std::string(sentence) + " (" + result.text + ")";
     return result;
 }
 

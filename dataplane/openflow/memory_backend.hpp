@@ -70,6 +70,9 @@ class MemoryBackend : public Backend {
         return result;
     }
 
+    [[nodiscard]] std::optional<Problem> check(const Entry& entry) const override {
+        return wrong ? wrong(entry) : std::nullopt;
+    }
     void commit(Changes changes, std::function<void(Result<void>)> done) override {
         ++commits;
         pending_.emplace_back(std::move(changes), std::move(done));
@@ -110,6 +113,7 @@ class MemoryBackend : public Backend {
     std::size_t commits = 0;
     bool hold_commits = false;
     std::size_t fail_next = 0;
+    std::function<std::optional<Problem>(const Entry&)> wrong;  // what `check` says, if there
 
   private:
     std::string name_;

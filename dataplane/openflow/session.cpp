@@ -210,7 +210,7 @@ void Session::reply(const Waiting& waiting) {
 
 void Session::refuse(const WireError& error, MessageView request) {
     ++context_->counters.errors;
-    append_error(connection_->out(), error.code, request);
+    append_error(connection_->out(), error.code, request, error.message);
     connection_->flush();
     if (!error.message.empty())
         context_->say_rarely("refused a message of " + connection_->peer() + " with " +

@@ -39,8 +39,11 @@ ErrorCode code_of(Violation violation) {
     return error::kFlowModUnknown;
 }
 
-std::optional<WireError> check_entry(const TableSchema& schema, const Entry& entry) {
-    if (auto problem = check(schema, entry))
+std::optional<WireError> check_entry(const Backend& backend, const TableSchema& schema,
+                                     const Entry& entry) {
+    auto problem = check(schema, entry);
+    if (!problem) problem = backend.check(entry);
+    if (problem)
         return WireError{code_of(problem->violation),
                          problem->error.path + ": " + problem->error.message};
     return std::nullopt;
@@ -122,7 +125,7 @@ std::optional<WireError> precheck(const Backend& backend, const FlowMod& mod) {
         return WireError{
             error::kFlowModPermission,
             "the entries of table " + std::string(schema->name) + " come from the configuration"};
-    if (mod.command == ModCommand::add) return check_entry(*schema, mod.entry);
+    if (mod.command == ModCommand::add) return check_entry(backend, *schema, mod.entry);
     return std::nullopt;
 }
 
@@ -171,7 +174,7 @@ std::optional<WireError> Staging::modify(const FlowMod& mod) {
         entry.set = mod.entry.set;
         entry.meter = mod.entry.meter;
         entry.next = mod.entry.next;
-        if (auto wrong = check_entry(schema, entry)) return wrong;
+        if (auto wrong = check_entry(backend_, schema, entry)) return wrong;
     }
     for (Entry& entry : changed) put(std::move(entry));
     return std::nullopt;

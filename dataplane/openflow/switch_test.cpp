@@ -47,6 +47,7 @@ FlowMod remove_all(std::uint8_t table) {
 struct Client : Connection::Handler {
     std::shared_ptr<Connection> connection;
     std::vector<std::string> heard;
+    std::vector<RemoteError> errors;
     bool is_open = false;
 
     void on_open() override { is_open = true; }
@@ -54,7 +55,10 @@ struct Client : Connection::Handler {
         const auto kind = classify(message);
         if (!kind) return heard.push_back("unreadable");
         if (*kind == Kind::barrier_reply) heard.push_back("barrier");
-        if (*kind == Kind::error) heard.push_back(decode_error(message)->text);
+        if (*kind == Kind::error) {
+            heard.push_back(to_string(decode_error(message)->code));
+            errors.push_back(*decode_error(message));
+        }
         if (*kind == Kind::bundle_control)
             heard.push_back("bundle " + std::to_string(decode_bundle_control(message)->bundle));
         if (*kind == Kind::flow_reply)
@@ -203,6 +207,28 @@ TEST_CASE("a bundle that the backend refuses says why and that it failed; nothin
     REQUIRE(world.hears(3));
     CHECK(world.client.heard == Words{"OFPFMFC_TABLE_FULL", "OFPBFC_MSG_FAILED", "barrier"});
     CHECK(world.backend.count(kVni) == 0);
+}
+
+TEST_CASE("an entry that the backend cannot take is refused by itself, in words") {
+    World world;
+    world.backend.wrong = [](const Entry& entry) -> std::optional<Problem> {
+        if (entry.cookie != Cookie{2}) return std::nullopt;
+        return Problem{Violation::match_value, {Error::Code::conflict, "2 is taken", "vni"}};
+    };
+    for (std::uint32_t i = 1; i <= 3; ++i) world.client.send(add(vni(i)));
+    world.client.barrier();
+    REQUIRE(world.hears(2));
+    CHECK(world.client.heard == Words{"OFPBMC_BAD_VALUE", "barrier"});
+    CHECK(world.client.errors[0].text == "vni: 2 is taken (OFPBMC_BAD_VALUE)");
+    CHECK(world.backend.count(kVni) == 2);
+    // In a bundle its error carries the transaction of the message that is wrong.
+    const Xid wrong{world.client.connection->next_xid().value + 2};
+    world.client.bundle(1, {add(vni(4)), add(vni(2)), add(vni(5))});
+    REQUIRE(world.hears(4));
+    CHECK(world.client.errors[1].xid == wrong);
+    CHECK(world.client.errors[1].text == "vni: 2 is taken (OFPBMC_BAD_VALUE)");
+    CHECK(world.client.heard.back() == "OFPBFC_MSG_FAILED");
+    CHECK(world.backend.count(kVni) == 2);
 }
 
 TEST_CASE("a table takes as many entries as its schema says") {

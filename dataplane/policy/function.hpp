@@ -16,6 +16,7 @@
 
 #include "dataplane/openflow/schema.hpp"
 #include "dataplane/policy/commit.hpp"
+#include "dataplane/policy/own_addresses.hpp"
 #include "dataplane/policy/walk_state.hpp"
 
 namespace sluice::policy {
@@ -58,10 +59,18 @@ class NetworkFunction {
     [[nodiscard]] virtual std::span<const openflow::TableSchema* const> tables() const = 0;
     [[nodiscard]] virtual std::span<const Step> steps() const = 0;
 
+    // What is wrong with an entry that its schema cannot express, whatever else is in the
+    // tables. Asked of each entry before a bundle is applied, so that it alone is refused.
+    [[nodiscard]] virtual std::optional<openflow::Problem> check(
+        const openflow::Entry& /*entry*/, const OwnAddresses& /*own*/) const {
+        return std::nullopt;
+    }
+
     // The state without entries.
     [[nodiscard]] virtual std::shared_ptr<const FunctionState> initial() const = 0;
     // The state after a bundle's changes to this function's tables: entries that `validate`
-    // accepted. Says through `commit` whom they concern. An error refuses the whole bundle.
+    // and `check` accepted. Says through `commit` whom they concern. An error refuses the whole
+    // bundle.
     [[nodiscard]] virtual Result<std::shared_ptr<const FunctionState>> apply(
         const FunctionState& before, std::span<const EntryChange> changes,
         Commit& commit) const = 0;

@@ -38,8 +38,9 @@ Result<void> writable(const Pipeline& pipeline, std::uint8_t table) {
 }
 
 // Checks every entry, and boils the bundle down to what differs from what is there.
-Result<TableChanges> differences(const Pipeline& pipeline, const Snapshot& current,
+Result<TableChanges> differences(const Store& store, const Pipeline& pipeline,
                                  const Changes& changes) {
+    const Snapshot& current = store.current();
     std::unordered_map<const EntryKey*, const Entry*, KeyHash, SameKey> wanted;
     wanted.reserve(changes.put.size() + changes.remove.size());
     for (const EntryKey& key : changes.remove) {
@@ -48,8 +49,7 @@ Result<TableChanges> differences(const Pipeline& pipeline, const Snapshot& curre
     }
     for (const Entry& entry : changes.put) {
         if (const auto ok = writable(pipeline, entry.key.table); !ok) return ok.error();
-        if (const auto ok = openflow::validate(*pipeline.table(entry.key.table), entry); !ok)
-            return ok.error();
+        if (const auto wrong = store.check(entry)) return wrong->error;
         wanted[&entry.key] = &entry;
     }
     TableChanges result;
@@ -60,6 +60,21 @@ Result<TableChanges> differences(const Pipeline& pipeline, const Snapshot& curre
         result.of[key->table].push_back({before, after});
     }
     return result;
+}
+
+// What is sent to the gateway's own address would come back to it.
+std::optional<openflow::Problem> check_host(const Entry& entry, const OwnAddresses& own) {
+    const auto row = openflow::HostRow::decode(entry);
+    if (!row) return std::nullopt;  // told when it is applied
+    for (const IpAddress& vtep : row->vteps) {
+        const OwnAddresses::Owner* owner = own.find(vtep);
+        if (owner != nullptr && owner->whose == OwnAddresses::Whose::gateway)
+            return openflow::Problem{
+                openflow::Violation::set_value,
+                {Error::Code::conflict,
+                 to_string(vtep) + " cannot be a host's VTEP: it is " + owner->what, "host"}};
+    }
+    return std::nullopt;
 }
 
 void apply_entry(TableEntries& table, const EntryChange& change, Commit& commit) {
@@ -113,6 +128,7 @@ Store::Store(const Options& options)
       sources_(options.sources),
       qsbr_(options.qsbr),
       pipeline_(options.pipeline),
+      own_(options.own),
       zone_capacity_(options.zone_capacity),
       meter_capacity_(options.meter_capacity),
       zones_(options.zone_capacity),
@@ -133,8 +149,16 @@ Store::Store(const Options& options)
 
 Store::~Store() = default;
 
+std::optional<openflow::Problem> Store::check(const Entry& entry) const {
+    const std::uint8_t table = entry.key.table;
+    if (auto wrong = openflow::check(*pipeline_.table(table), entry)) return wrong;
+    if (const NetworkFunction* owner = pipeline_.owner(table)) return owner->check(entry, own_);
+    if (table == openflow::kHost) return check_host(entry, own_);
+    return std::nullopt;
+}
+
 Result<Prepared> Store::prepare(const Changes& changes) {
-    const auto differing = differences(pipeline_, *current_, changes);
+    const auto differing = differences(*this, pipeline_, changes);
     if (!differing) return differing.error();
 
     Prepared prepared(*this);

@@ -64,6 +64,7 @@ class Store {
         const Pipeline& pipeline;
         Outside outside;
         std::span<const openflow::PortRow> ports;  // the built-in entries of table `port`
+        OwnAddresses own = {};                     // that no entry may give away
         std::uint32_t zone_capacity = 16384;       // VPCs open at once, and the outside
         std::uint32_t meter_capacity = (1U << 16) - 1;
     };
@@ -73,7 +74,10 @@ class Store {
     Store(const Store&) = delete;
     Store& operator=(const Store&) = delete;
 
-    // Errors: those of `validate`; not_found for an unknown table or meter; read_only for a
+    // What is wrong with an entry of a table that is there, whatever else is in the tables.
+    [[nodiscard]] std::optional<openflow::Problem> check(const openflow::Entry& entry) const;
+
+    // Errors: those of `check`; not_found for an unknown table or meter; read_only for a
     // built-in table; exhausted when a table is full; conflict. Removals come before puts;
     // of two puts of one key the last counts.
     Result<Prepared> prepare(const openflow::Changes& changes);
@@ -120,6 +124,7 @@ class Store {
     SourceTable& sources_;
     reclaim::Qsbr& qsbr_;
     const Pipeline& pipeline_;
+    const OwnAddresses own_;
     std::uint32_t zone_capacity_;
     std::uint32_t meter_capacity_;
     ZoneSlots zones_;

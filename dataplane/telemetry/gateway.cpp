@@ -10,6 +10,31 @@ namespace sluice::telemetry {
 
 namespace json = boost::json;
 
+namespace {
+
+json::array texts(std::span<const IpAddress> addresses) {
+    json::array result;
+    for (const IpAddress& address : addresses) result.push_back(json::string(to_string(address)));
+    return result;
+}
+
+json::array own_addresses(const port::Port& port) {
+    json::array result;
+    for (const auto& own : port.addresses)
+        result.push_back(json::string(to_string(Prefix{own.address, own.length})));
+    return result;
+}
+
+json::array own_vteps(const Facts& facts) {
+    json::array result;
+    for (const Family family : {Family::ipv4, Family::ipv6})
+        if (const auto vtep = facts.tables.routes.own_vtep(family))
+            result.push_back(json::string(to_string(*vtep)));
+    return result;
+}
+
+}  // namespace
+
 Result<std::string> gateway(const Facts& facts, std::string_view text) {
     if (auto request = parse_request(text); !request) return request.error();
     const auto& snapshot = facts.tables.store.current();
@@ -23,6 +48,8 @@ Result<std::string> gateway(const Facts& facts, std::string_view text) {
                          {"role", port.role == Side::underlay ? "underlay" : "uplink"},
                          {"mac", to_string(port.mac)},
                          {"mtu", port.mtu},
+                         {"addresses", own_addresses(port)},
+                         {"next_hops", texts(port.next_hops)},
                          {"link", link.up ? "up" : "down"},
                          {"receive_queues", port.rx_queues},
                          {"transmit_queues", port.tx_queues}});
@@ -39,6 +66,7 @@ Result<std::string> gateway(const Facts& facts, std::string_view text) {
         {"vpcs", snapshot.core.vpcs.size()},
         {"hosts", reach.hosts},
         {"hosts_unreachable", reach.unreachable_hosts},
+        {"vteps", own_vteps(facts)},
         {"workers", facts.counters.workers().size()},
         {"uptime_seconds", uptime.count()},
         {"ports", std::move(ports)}});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nfv/elastic_ip/function.hpp"
 
+#include "dataplane/wire/special_address.hpp"
 #include "nfv/elastic_ip/table.hpp"
 
 namespace sluice::nfv {
@@ -143,6 +144,21 @@ void translate_destination(const FunctionState& function, WalkState& walk) {
     walk.destination_vpc = record->vpc;
 }
 
+// The gateway answers for elastic addresses on the uplink's link: for one that is another
+// station's, its own router's for one, the link would no longer find that station.
+std::optional<openflow::Problem> check_public(const IpAddress& address,
+                                              openflow::Violation violation,
+                                              const OwnAddresses& own) {
+    const OwnAddresses::Owner* owner = own.find(address);
+    if (owner == nullptr && wire::is_station(address)) return std::nullopt;
+    return openflow::Problem{
+        violation,
+        {Error::Code::conflict,
+         to_string(address) + " cannot be an elastic IP: it is " +
+             (owner != nullptr ? owner->what : "not an address that a single station can have"),
+         "elastic_ip"}};
+}
+
 class ElasticIp final : public NetworkFunction {
   public:
     [[nodiscard]] std::string_view name() const override { return "elastic_ip"; }
@@ -155,6 +171,17 @@ class ElasticIp final : public NetworkFunction {
         static constexpr Step kSteps[] = {{Stage::source_translation, &translate_source},
                                           {Stage::destination_translation, &translate_destination}};
         return kSteps;
+    }
+    [[nodiscard]] std::optional<openflow::Problem> check(const openflow::Entry& entry,
+                                                         const OwnAddresses& own) const override {
+        if (entry.key.table == openflow::kElasticIp) {
+            const auto row = ElasticIpRow::decode(entry);
+            return row ? check_public(row->public_address, openflow::Violation::set_value, own)
+                       : std::nullopt;
+        }
+        const auto row = PublicAddressRow::decode(entry);
+        return row ? check_public(row->public_address, openflow::Violation::match_value, own)
+                   : std::nullopt;
     }
     [[nodiscard]] std::shared_ptr<const FunctionState> initial() const override {
         return std::make_shared<State>();

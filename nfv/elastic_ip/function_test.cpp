@@ -8,8 +8,17 @@ namespace {
 
 using namespace tests;
 
+policy::OwnAddresses own() {
+    using Whose = policy::OwnAddresses::Whose;
+    policy::OwnAddresses own;
+    own.add(ip("203.0.113.1"), Whose::gateway, "the gateway's own address on port 2 (uplink)");
+    own.add(ip("203.0.113.254"), Whose::neighbour, "a next hop of port 2 (uplink)");
+    own.add(ip("2001:db8::fe"), Whose::neighbour, "a next hop of port 2 (uplink)");
+    return own;
+}
+
 struct Internet : World {
-    Internet() {
+    Internet() : World(own()) {
         build_vpc();
         open_group();
         a = add_machine(5);
@@ -32,6 +41,10 @@ struct Internet : World {
         put(ElasticIpRow{machine.vpc, machine.address, address, MeterId{meter}, Cookie{700}},
             PublicAddressRow{address, machine.vpc, machine.address, MeterId{meter + 1},
                              Cookie{701}});
+    }
+    [[nodiscard]] std::string refusal(const openflow::Entry& entry) const {
+        const auto wrong = store.check(entry);
+        return wrong ? wrong->error.message : "taken";
     }
     [[nodiscard]] AdjacencyIndex uplink() const { return store.current().outside.ipv4; }
 
@@ -100,6 +113,33 @@ TEST_CASE_METHOD(Internet,
     CHECK(fate(plan) == "unknown_public_address");
     CHECK(plan.decided_by == Cookie{77});
     CHECK(plan.answer == policy::Answer::none);
+}
+
+TEST_CASE_METHOD(Internet, "an address of the gateway or of its next hops is no elastic IP") {
+    const auto both = [this](const char* text) {
+        const IpAddress address = ip(text);
+        const auto said = refusal(PublicAddressRow{address, a.vpc, a.address, {}, {}}.encode());
+        CHECK(refusal(PublicAddressRow{address, {}, {}, {}, {}}.encode()) == said);
+        if (address.is_v4())
+            CHECK(refusal(ElasticIpRow{a.vpc, a.address, address, {}, {}}.encode()) == said);
+        return said;
+    };
+    CHECK(both("203.0.113.1") ==
+          "203.0.113.1 cannot be an elastic IP: it is the gateway's own address on port 2 "
+          "(uplink)");
+    CHECK(both("203.0.113.254") ==
+          "203.0.113.254 cannot be an elastic IP: it is a next hop of port 2 (uplink)");
+    CHECK(refusal(PublicAddressRow{ip("2001:db8::fe"), {}, {}, {}, {}}.encode()) ==
+          "2001:db8::fe cannot be an elastic IP: it is a next hop of port 2 (uplink)");
+    for (const char* text : {"0.0.0.0", "127.0.0.1", "224.0.0.1", "255.255.255.255"})
+        CHECK(both(text) == std::string(text) +
+                                " cannot be an elastic IP: it is not an address that a single "
+                                "station can have");
+    CHECK(both("203.0.113.2") == "taken");
+    // What is on disk is asked the same.
+    openflow::Changes changes;
+    changes.put = {PublicAddressRow{ip("203.0.113.1"), {}, {}, {}, {}}.encode()};
+    CHECK(refused(changes).message.starts_with("203.0.113.1 cannot be an elastic IP"));
 }
 
 TEST_CASE_METHOD(Internet, "one of our addresses as a source on the uplink is spoofed") {

@@ -163,11 +163,13 @@ def table_features_with_a_body_are_not_permitted(client):
 
 
 @case
-def errors_quote_the_request(client):
+def errors_quote_the_request_and_say_why(client):
     xid = client.send(client.vni(7, next_table=3))
     error = client.receive()
     expect(is_error(error, of.OFPET_BAD_INSTRUCTION, of.OFPBIC_BAD_TABLE_ID), error)
-    expect(error.xid == xid and len(error.data) == 64, error)
+    # OpenFlow 1.3.5 section 7.4.4: at least 64 octets of the request; then a sentence.
+    expect(error.xid == xid and error.data[:8] == struct.pack("!BBHI", 4, of.OFPT_FLOW_MOD, 96, xid), error)
+    expect(error.data[64:] == b"vni.next: this table does not lead to that one", error.data[64:])
 
 
 @case

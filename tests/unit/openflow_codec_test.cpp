@@ -217,6 +217,19 @@ TEST_CASE("errors carry their numbers, their name and the request's transaction 
     CHECK(decode_error(message)->text == "there is no such VPC");
 }
 
+TEST_CASE("an error says in words what is wrong, behind what it quotes of the request") {
+    Bytes request, message;
+    append_flow_mod(request, Xid{78}, adding(VniRow{Vni{1}, VpcId{1}, {}}.encode()));
+    append_error(message, error::kBadMatchValue, request, "vni: taken");
+    CHECK(message.size() == 12 + 64 + 10);
+    CHECK(std::equal(request.begin(), request.begin() + 64, message.begin() + 12));
+    CHECK(decode_error(message)->text == "vni: taken (OFPBMC_BAD_VALUE)");
+    // Another switch may quote the whole request.
+    Bytes foreign(message.begin(), message.begin() + 12);
+    foreign.insert(foreign.end(), request.begin(), request.end());
+    CHECK(decode_error(foreign)->text == "OFPBMC_BAD_VALUE");
+}
+
 TEST_CASE("the library's own refusals become OpenFlow's numbers") {
     silence_library();
     Bytes message;

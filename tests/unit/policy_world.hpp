@@ -52,7 +52,8 @@ struct Machine {
 
 class World {
   public:
-    World()
+    // `own`: what the configuration gives to the gateway and its neighbours.
+    explicit World(policy::OwnAddresses own = {})
         : pipeline_({&nfv::anti_spoof(), &nfv::gateway_address(), &nfv::security_group(),
                      &nfv::elastic_ip(), &nfv::policer()}),
           outside_{adjacencies.allocate(), adjacencies.allocate(), sources.allocate()},
@@ -61,7 +62,8 @@ class World {
                  .qsbr = qsbr,
                  .pipeline = pipeline_,
                  .outside = outside_,
-                 .ports = ports_}) {}
+                 .ports = ports_,
+                 .own = std::move(own)}) {}
 
     // --- changes ---
 
