@@ -115,17 +115,18 @@ int run(const config::ControllerConfig& config) {
 int main(int argc, char** argv) {
     CLI::App app("Desired state, REST API, OpenFlow to the gateways.", "sluice-controller");
     std::string config_path = "/etc/sluice/controller.toml", check_path;
-    app.add_option("--config", config_path, "the configuration file")->capture_default_str();
-    app.add_option("--check", check_path,
-                   "name every problem of a configuration file and what it names, and exit");
+    auto* run_option = app.add_option("-c,--config", config_path, "the configuration (TOML)");
+    auto* check_option = app.add_option(
+        "--check", check_path, "name every problem of a configuration and what it names, and exit");
+    run_option->type_name("FILE")->capture_default_str()->excludes(check_option);
+    check_option->type_name("FILE");
     app.set_version_flag("--version", std::string("sluice-controller ") + SLUICE_VERSION);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& success) {
         return app.exit(success);
     } catch (const CLI::ParseError& error) {
-        app.exit(error);
-        return kBadInput;
+        return refuse(std::string(error.what()) + "; see sluice-controller --help");
     }
     spdlog::set_default_logger(spdlog::stderr_logger_st("sluice-controller"));
     spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");

@@ -62,16 +62,29 @@ int run(const config::Config& config, const std::string& file) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"Sluice's gateway: tenant networks over VXLAN, security groups, elastic IPs."};
+    CLI::App app{"Sluice's gateway: tenant networks over VXLAN, security groups, elastic IPs.",
+                 "sluiced"};
     std::string file, checked;
     bool version = false;
-    auto* actions = app.add_option_group("action");
-    actions->add_option("-c,--config", file, "run with this configuration (TOML)");
-    actions->add_option("--check", checked,
-                        "name every problem of this configuration and of the machine, and exit");
-    actions->add_flag("--version", version, "print the version");
-    actions->require_option(1);
-    CLI11_PARSE(app, argc, argv);
+    auto* run_option = app.add_option("-c,--config", file, "run with this configuration (TOML)");
+    auto* check_option =
+        app.add_option("--check", checked,
+                       "name every problem of this configuration and of the machine, and exit");
+    run_option->type_name("FILE")->excludes(check_option);
+    check_option->type_name("FILE");
+    app.add_flag("--version", version, "print the version");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& asked) {
+        return app.exit(asked);
+    } catch (const CLI::ParseError& error) {
+        std::fprintf(stderr, "sluiced: %s; see sluiced --help\n", error.what());
+        return kRefused;
+    }
+    if (!version && file.empty() && checked.empty()) {
+        std::fprintf(stderr, "%s", app.help().c_str());
+        return kRefused;
+    }
     if (version) {
         std::printf("sluiced %s (%s)\n", SLUICE_VERSION, rte_version());
         return 0;

@@ -21,6 +21,11 @@ std::string text_of(const json::object& object, std::string_view name) {
     return value && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
+std::string lower_first(std::string text) {
+    if (!text.empty()) text.front() = static_cast<char>(std::tolower(text.front()));
+    return text;
+}
+
 }  // namespace
 
 void add_query(std::string& query, std::string_view name, std::string_view value) {
@@ -37,13 +42,21 @@ std::string describe_problem(unsigned status, const std::string& body) {
     const auto detail = text_of(problem, "detail");
     const auto title = text_of(problem, "title");
     std::string result = detail.empty() ? fmt::format("{} ({})", title, status) : detail;
+    std::string lines;
+    std::size_t count = 0;
+    bool said = false;  // the detail is that of one of the errors
     if (const auto* errors = problem.if_contains("errors"); errors && errors->is_array())
         for (const auto& error : errors->get_array()) {
             if (!error.is_object()) continue;
             const auto pointer = text_of(error.get_object(), "pointer");
-            result += fmt::format("\n  {}: {}", pointer.empty() ? "the body" : pointer,
-                                  text_of(error.get_object(), "detail"));
+            const auto line =
+                (pointer.empty() ? "" : pointer + " ") + text_of(error.get_object(), "detail");
+            said |= line == detail;
+            lines += "\n  " + line;
+            ++count;
         }
+    if (said && count > 1) result = lower_first(title);
+    if (!said || count > 1) result += lines;
     if (const auto request = text_of(problem, "request_id"); !request.empty() && status >= 500)
         result += "\n  request " + request;
     return result;

@@ -103,9 +103,8 @@ void add_completion(CLI::App& app, Session& session) {
                        ->check(CLI::IsMember({"bash", "zsh", "fish"}));
     session.value_sources[option] = {ValueSource::words, kShells};
     command->footer(
-        "Completes commands, flags and their values; names and ids come from the API that "
-        "SLUICE_API "
-        "and SLUICE_TOKEN say.\n\n"
+        "Completes commands, flags and their values; names and ids come from the API that\n"
+        "SLUICE_API and SLUICE_TOKEN say.\n\n"
         "bash, in ~/.bashrc:                  source <(sluicectl completion bash)\n"
         "zsh, in ~/.zshrc, after compinit:    source <(sluicectl completion zsh)\n"
         "fish, in ~/.config/fish/config.fish: sluicectl completion fish | source");

@@ -153,7 +153,7 @@ CLI::Option* add_object_option(CLI::App& command, const std::string& name, std::
 void add_target(CLI::App& command, const KindInfo& kind, std::string& target, Session& session) {
     const bool scoped = way_to_vpc(kind) != nullptr;
     add_object_option(command, "NAME|ID", target,
-                      fmt::format("of the {}{}", kind.command, scoped ? "; or VPC/NAME" : ""),
+                      fmt::format("of the {}{}", title(kind), scoped ? "; or VPC/NAME" : ""),
                       kind.command, session)
         ->required();
     add_scope(command, kind, session);
@@ -166,8 +166,9 @@ std::string target_id(Session& session, const KindInfo& kind, const std::string&
 }
 
 void add_wait(CLI::App& command, std::string& seconds) {
-    command.add_flag("--wait{30}", seconds,
-                     "wait until every gateway has it; --wait=SECONDS, 30 by default");
+    command.add_flag(
+        "--wait{30}", seconds,
+        "wait until every gateway that needs it has confirmed it, 30 seconds unless said");
 }
 
 }  // namespace sluice::cli

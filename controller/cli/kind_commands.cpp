@@ -6,6 +6,7 @@
 
 #include "controller/cli/arguments.hpp"
 #include "controller/cli/commands.hpp"
+#include "controller/cli/table.hpp"
 #include "controller/cli/text.hpp"
 
 namespace sluice::cli {
@@ -84,10 +85,22 @@ std::string several_lines(Session& session, std::string_view name, const json::a
     return text.empty() ? "-" : text;
 }
 
+std::string with_article(const std::string& noun) {
+    return (std::string_view("aeiou").find(noun.front()) == std::string_view::npos ? "a " : "an ") +
+           noun;
+}
+
+// "Example:" below the help of a command.
+void set_example(CLI::App& command, const KindInfo& kind, std::string_view verb,
+                 std::string_view rest) {
+    command.footer(fmt::format("Example:\n  sluicectl {} {} {}", kind.command, verb, rest));
+}
+
 void add_common(CLI::App& command, Arguments& given) {
-    command.add_option("--name", given.name, "a name, by which it can be called");
-    command.add_option("--description", given.description, "a text");
-    command.add_option("--tag", given.tags, "KEY=VALUE; may be repeated")
+    command.add_option("--name", given.name, "a name, by which it can be called")
+        ->type_name("NAME");
+    command.add_option("--description", given.description, "what it is for")->type_name("TEXT");
+    command.add_option("--tag", given.tags, "may be repeated")
         ->type_name("KEY=VALUE")
         ->expected(1)
         ->allow_extra_args(false)
@@ -108,11 +121,12 @@ void set_common(const CLI::App& command, const Arguments& given, json::object& b
 }
 
 void add_create(CLI::App& group, const KindInfo& kind, Session& session) {
-    auto* command = group.add_subcommand("create", "make one");
+    auto* command = group.add_subcommand("create", "create " + with_article(title(kind)));
     auto given = std::make_shared<Arguments>();
+    command->footer("Example:\n  " + std::string(kind.example));
     add_common(*command, *given);
     add_field_flags(*command, kind.fields, true, given->values, session);
-    command->add_option("--id", given->id, "the UUID it shall have");
+    command->add_option("--id", given->id, "the UUID that it shall have")->type_name("UUID");
     if (!find_field(kind, "vpc_id")) add_scope(*command, kind, session);
     add_wait(*command, given->wait);
     command->callback([&session, &kind, command, given] {
@@ -132,9 +146,14 @@ void add_create(CLI::App& group, const KindInfo& kind, Session& session) {
 }
 
 void add_list(CLI::App& group, const KindInfo& kind, Session& session) {
-    auto* command = group.add_subcommand("list", "all of them, or those that a field selects");
+    auto* command =
+        group.add_subcommand("list", "list " + title(kind) + "s, all or those that flags select");
+    command->footer(fmt::format(
+        "Columns that do not fit the terminal are left out; --json has everything.\n\n"
+        "Example:\n  sluicectl {0} list\n  sluicectl {0} list --json | jq -r '.items[].id'",
+        kind.command));
     auto given = std::make_shared<Arguments>();
-    command->add_option("--name", given->name, "only those of this name");
+    command->add_option("--name", given->name, "only those of this name")->type_name("NAME");
     // Only what the API can filter by: fields of one value.
     std::vector<FieldInfo> simple;
     for (auto field : kind.fields)
@@ -164,22 +183,27 @@ void add_list(CLI::App& group, const KindInfo& kind, Session& session) {
                 std::fputs(pretty(json::object{{"items", items}}).c_str(), stdout);
                 return done;
             }
-            std::vector<std::string> head;
-            for (const auto name : kind.columns) head.push_back(heading(name));
-            std::vector<std::vector<std::string>> rows;
+            Table table;
+            for (const auto name : kind.columns) table.head.push_back(heading(name));
+            for (const auto name : kind.dispensable)
+                table.dispensable.push_back(static_cast<std::size_t>(
+                    std::find(kind.columns.begin(), kind.columns.end(), name) -
+                    kind.columns.begin()));
             for (const auto& item : items) {
-                auto& row = rows.emplace_back();
+                auto& row = table.rows.emplace_back();
                 for (const auto name : kind.columns)
                     row.push_back(column(session, kind, item.as_object(), name));
             }
-            std::fputs(render_table(head, rows).c_str(), stdout);
+            std::fputs(render_table(std::move(table), terminal_columns()).c_str(), stdout);
             return done;
         };
     });
 }
 
 void add_show(CLI::App& group, const KindInfo& kind, Session& session) {
-    auto* command = group.add_subcommand("show", "everything about one");
+    auto* command =
+        group.add_subcommand("show", "show everything about " + with_article(title(kind)));
+    set_example(*command, kind, "show", kind.sample);
     auto given = std::make_shared<Arguments>();
     add_target(*command, kind, given->target, session);
     command->callback([&session, &kind, given] {
@@ -192,7 +216,9 @@ void add_show(CLI::App& group, const KindInfo& kind, Session& session) {
 }
 
 void add_update(CLI::App& group, const KindInfo& kind, Session& session) {
-    auto* command = group.add_subcommand("update", "change what is given; `none` clears a field");
+    auto* command = group.add_subcommand("update", "change " + with_article(title(kind)) +
+                                                       ": what flags say; `none` clears a field");
+    set_example(*command, kind, "update", fmt::format("{} {}", kind.sample, kind.change));
     auto given = std::make_shared<Arguments>();
     add_target(*command, kind, given->target, session);
     if (kind.creatable) add_common(*command, *given);
@@ -220,10 +246,13 @@ void add_update(CLI::App& group, const KindInfo& kind, Session& session) {
 }
 
 void add_delete(CLI::App& group, const KindInfo& kind, Session& session) {
-    auto* command = group.add_subcommand("delete", "remove one or several");
+    auto* command = group.add_subcommand("delete", "delete one or several " + title(kind) + "s");
+    set_example(*command, kind, "delete", kind.sample);
     auto given = std::make_shared<Arguments>();
     auto* targets =
-        command->add_option("NAME|ID", given->targets, "of each; VPC/NAME where names repeat")
+        command
+            ->add_option("NAME|ID", given->targets,
+                         way_to_vpc(kind) ? "one or several; or VPC/NAME" : "one or several")
             ->required();
     session.value_sources[targets] = {ValueSource::objects, {}, &kind};
     add_scope(*command, kind, session);
@@ -265,7 +294,10 @@ ExitStatus show_resource(Session& session, const KindInfo& kind, const json::val
             } else if ((name == "rules" || name == "routes") && item.value().is_array()) {
                 pairs.emplace_back(name, several_lines(session, name, item.value().get_array()));
             } else {
-                pairs.emplace_back(name, show_value(session, kind, name, item.value()));
+                // A reference is shown by name, so it is not called an id.
+                const auto* field = find_field(kind, name);
+                pairs.emplace_back(field && !field->refers_to.empty() ? field->flag : name,
+                                   show_value(session, kind, name, item.value()));
             }
         }
     }
@@ -278,7 +310,7 @@ ExitStatus show_resource(Session& session, const KindInfo& kind, const json::val
 void add_kind_commands(CLI::App& app, Session& session) {
     for (const auto& kind : kinds()) {
         auto* group = app.add_subcommand(std::string(kind.command), std::string(kind.purpose));
-        group->require_subcommand(1)->fallthrough();
+        group->require_subcommand(0, 1)->fallthrough();
         group->footer("Example:\n  " + std::string(kind.example));
         if (kind.creatable) add_create(*group, kind, session);
         add_list(*group, kind, session);

@@ -50,8 +50,9 @@ constexpr FieldInfo kEndpoint[] = {
     {"ip", "ip", text, create, false, {}, "assigned unless given"},
     {"ipv6", "ipv6", text, create, false, {}, "assigned unless given"},
     {"mac", "mac", text, create, false, {}, "assigned unless given"},
-    {"host_id", "host", reference, create_or_update, false, "host", "the host it runs on"},
-    {"vtep", "vtep", text, create_or_update, false, {}, "instead of a host: where its tunnel ends"},
+    {"host_id", "host", reference, create_or_update, false, "host",
+     "the host it runs on (or say --vtep)"},
+    {"vtep", "vtep", text, create_or_update, false, {}, "where its tunnel ends, instead of --host"},
     {"security_group_ids", "security-group", reference_list, create_or_update, false,
      "security-group", "default: the VPC's `default`; `none`: no traffic"},
     {"allowed_addresses",
@@ -60,7 +61,7 @@ constexpr FieldInfo kEndpoint[] = {
      create_or_update,
      false,
      {},
-     R"(further sources, e.g. '[{"cidr":"10.0.9.0/24"}]')"},
+     R"(further sources, e.g. '[{"cidr": "10.0.9.0/24"}]')"},
     {"source_check",
      "source-check",
      boolean,
@@ -105,7 +106,7 @@ constexpr FieldInfo kSecurityGroup[] = {
      create_or_update,
      false,
      {},
-     R"(all of its rules at once, e.g. '[{"direction":"ingress","protocol":"tcp","port_min":443,"port_max":443}]')"},
+     R"(all of its rules at once, e.g. '[{"direction": "ingress", "protocol": "tcp", "port_min": 443, "port_max": 443}]')"},
 };
 constexpr Columns kGroupColumns = {"name", "vpc_id", "rules", "state", "id"};
 
@@ -145,7 +146,7 @@ constexpr FieldInfo kRouteTable[] = {
      create_or_update,
      false,
      {},
-     R"(e.g. '[{"destination":"0.0.0.0/0","next_hop":{"internet":true}}]')"},
+     R"(all of them at once, e.g. '[{"destination": "0.0.0.0/0", "next_hop": "internet"}]')"},
 };
 constexpr Columns kRouteTableColumns = {"name", "vpc_id", "routes", "state", "id"};
 
@@ -163,33 +164,47 @@ constexpr Columns kGatewayColumns = {"name",        "address",    "state",
                                      "admin_state", "sessions",   "capacity",
                                      "last_seen",   "generation", "id"};
 
+constexpr Columns kSubnetSpare = {"id", "gateway_ip", "mtu", "available_ips"};
+constexpr Columns kEndpointSpare = {"id", "mac", "ipv6"};
+constexpr Columns kGatewaySpare = {"id", "generation", "last_seen", "capacity"};
+constexpr Columns kSpare = {"id"};
+
 constexpr KindInfo kKinds[] = {
     {"vpc", "vpcs", "tenant networks, isolated by their VNI", kVpc, kVpcColumns, true,
-     "sluicectl vpc create --name prod --cidr 10.0.0.0/16 --wait"},
+     "sluicectl vpc create --name prod --cidr 10.0.0.0/16 --wait", "prod",
+     "--cidr 10.0.0.0/16,10.1.0.0/16", kSpare},
     {"subnet", "subnets", "address blocks of a VPC with a gateway address", kSubnet, kSubnetColumns,
-     true, "sluicectl subnet create --name front --vpc prod --cidr 10.0.1.0/24"},
+     true, "sluicectl subnet create --name front --vpc prod --cidr 10.0.1.0/24", "front",
+     "--mtu 1400", kSubnetSpare},
     {"host", "hosts", "compute hosts and their VTEPs (admin)", kHost, kHostColumns, true,
-     "sluicectl host create --name rack1-7 --vtep 192.0.2.17"},
+     "sluicectl host create --name rack1-7 --vtep 192.0.2.17", "rack1-7", "--vtep 192.0.2.18",
+     kSpare},
     {"endpoint", "endpoints", "network interfaces of machines", kEndpoint, kEndpointColumns, true,
-     "sluicectl endpoint create --name web1 --subnet front --host rack1-7 --wait"},
+     "sluicectl endpoint create --name web1 --subnet front --host rack1-7 --wait", "web1",
+     "--security-group web,default --wait", kEndpointSpare},
     {"security-group", "security-groups", "stateful rules that endpoints share", kSecurityGroup,
      kGroupColumns, true,
      "sluicectl security-group create --name web --vpc prod\n"
-     "  sluicectl security-group add-rule web --direction ingress --protocol tcp "
-     "--port 443 --remote-cidr 0.0.0.0/0"},
+     "  sluicectl security-group add-rule web --direction ingress --protocol tcp \\\n"
+     "      --port 443",
+     "web", "--rules @rules.json", kSpare},
     {"prefix-list", "prefix-lists", "address blocks that rules name together", kPrefixList,
-     kPrefixListColumns, true, "sluicectl prefix-list create --name office --cidr 198.51.100.0/24"},
+     kPrefixListColumns, true, "sluicectl prefix-list create --name office --cidr 198.51.100.0/24",
+     "office", "--cidr 198.51.100.0/24,192.0.2.7/32", kSpare},
     {"external-pool", "external-pools", "public addresses for elastic IPs (admin)", kExternalPool,
-     kPoolColumns, true, "sluicectl external-pool create --name internet --cidr 203.0.113.0/24"},
+     kPoolColumns, true, "sluicectl external-pool create --name internet --cidr 203.0.113.0/24",
+     "internet", "--reserved 203.0.113.0/30", kSpare},
     {"elastic-ip", "elastic-ips", "public addresses that lead to an endpoint", kElasticIp,
-     kElasticColumns, true,
-     "sluicectl elastic-ip create --name web --endpoint web1\n"
-     "  sluicectl elastic-ip update web --endpoint web2      # moves it at once"},
+     kElasticColumns, true, "sluicectl elastic-ip create --name web --endpoint web1", "web",
+     "--endpoint web2      # moves it at once", kSpare},
     {"route-table", "route-tables", "where a subnet's packets go", kRouteTable, kRouteTableColumns,
      true,
-     "sluicectl route-table add-route main --vpc prod --destination 0.0.0.0/0 --next-hop internet"},
+     "sluicectl route-table create --name edge --vpc prod\n"
+     "  sluicectl route-table add-route edge --destination 0.0.0.0/0 \\\n"
+     "      --next-hop internet",
+     "edge", "--routes @routes.json", kSpare},
     {"gateway", "gateways", "the gateways that have connected", kGateway, kGatewayColumns, false,
-     "sluicectl gateway update gw1 --admin-state drain"},
+     "sluicectl gateway list", "gw1", "--admin-state drain", kGatewaySpare},
 };
 
 }  // namespace
@@ -221,6 +236,14 @@ const FieldInfo* way_to_vpc(const KindInfo& kind) {
 
 bool in_vpc(const KindInfo& kind) {
     return kind.command == "vpc" || way_to_vpc(kind);
+}
+
+std::string title(const KindInfo& kind) {
+    std::string text(kind.command);
+    std::replace(text.begin(), text.end(), '-', ' ');
+    if (text == "vpc") return "VPC";
+    if (text == "elastic ip") return "elastic IP";
+    return text;
 }
 
 std::span<const std::string_view> protocol_words() {

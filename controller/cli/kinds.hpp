@@ -42,7 +42,11 @@ struct KindInfo {
     std::span<const FieldInfo> fields;
     std::span<const std::string_view> columns;  // of `list`
     bool creatable = true;
-    std::string_view example;
+    std::string_view example;  // of `create`
+    std::string_view sample;   // a name of one
+    std::string_view change;   // what an `update` of it may say
+    // Columns that a narrow terminal can do without, the first one first.
+    std::span<const std::string_view> dispensable;
 };
 
 std::span<const KindInfo> kinds();
@@ -53,6 +57,9 @@ const FieldInfo* find_field(const KindInfo& kind, std::string_view name);
 // Nothing for kinds outside of VPCs, and for the VPC itself.
 const FieldInfo* way_to_vpc(const KindInfo& kind);
 bool in_vpc(const KindInfo& kind);
+
+// "security group", "VPC": as it is said in a sentence.
+std::string title(const KindInfo& kind);
 
 // Protocols by name.
 std::span<const std::string_view> protocol_words();

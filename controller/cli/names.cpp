@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "controller/cli/text.hpp"
+#include "controller/cli/table.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -112,7 +112,7 @@ std::string Names::ambiguous(const KindInfo& kind, const std::string& name,
         head.pop_back();
         for (auto& row : rows) row.pop_back();
     }
-    auto table = render_table(head, rows);
+    auto table = render_table({head, rows});
     table.pop_back();
     return fmt::format(
         "{} {}s are named {}: {}\n{}", found.size(), kind.command, name,

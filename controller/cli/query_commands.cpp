@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "controller/cli/commands.hpp"
+#include "controller/cli/table.hpp"
 #include "controller/cli/text.hpp"
 
 namespace sluice::cli {
@@ -16,22 +18,25 @@ std::string text_of(const json::object& object, std::string_view name) {
     return value && !value->is_null() ? cell(*value) : std::string();
 }
 
-void print_items(Session& session, const json::array& items, const Columns& columns) {
+void print_items(Session& session, const json::array& items, const Columns& columns,
+                 const Columns& dispensable) {
     if (session.as_json) {
         std::fputs(pretty(json::object{{"items", items}}).c_str(), stdout);
         return;
     }
-    std::vector<std::string> head;
-    for (const auto name : columns) head.push_back(heading(name));
-    std::vector<std::vector<std::string>> rows;
+    Table table;
+    for (const auto name : columns) table.head.push_back(heading(name));
+    for (const auto name : dispensable)
+        if (const auto at = std::find(columns.begin(), columns.end(), name); at != columns.end())
+            table.dispensable.push_back(static_cast<std::size_t>(at - columns.begin()));
     for (const auto& item : items) {
-        auto& row = rows.emplace_back();
+        auto& row = table.rows.emplace_back();
         for (const auto name : columns) {
             const auto* value = item.as_object().if_contains(name);
             row.push_back(value ? cell(*value) : "-");
         }
     }
-    std::fputs(render_table(head, rows).c_str(), stdout);
+    std::fputs(render_table(std::move(table), terminal_columns()).c_str(), stdout);
 }
 
 // --- explain ---------------------------------------------------------------------------
@@ -93,11 +98,15 @@ void print_explanation(const json::object& answer) {
         rows.push_back({"  " + text_of(object, "table"), text_of(object, "outcome"), resource,
                         text_of(object, "detail")});
     }
-    std::fputs(render_table({"  STEP", "OUTCOME", "DECIDED BY", "DETAIL"}, rows).c_str(), stdout);
+    std::fputs(
+        render_table({{"  STEP", "OUTCOME", "DECIDED BY", "DETAIL"}, rows}, terminal_columns())
+            .c_str(),
+        stdout);
 }
 
 void add_explain(CLI::App& app, Session& session) {
-    auto* command = app.add_subcommand("explain", "why a packet would pass or not");
+    auto* command = app.add_subcommand(
+        "explain", "why a packet would pass, or would not: every step, and what decided it");
     auto question = std::make_shared<Question>();
     auto* vpc = add_object_option(*command, "--vpc", question->vpc,
                                   "the VPC that the packet comes from", "vpc", session);
@@ -121,8 +130,10 @@ void add_explain(CLI::App& app, Session& session) {
     command->add_option("--icmp-type", question->icmp_type, "8: echo request")->type_name("NUMBER");
     command->add_option("--icmp-code", question->icmp_code, "ICMP code")->type_name("NUMBER");
     command->footer(
-        "Example:\n  sluicectl explain --vpc prod --source 10.0.1.10 --destination 10.0.2.10 "
-        "--protocol tcp --destination-port 5432");
+        "Example:\n  sluicectl explain --vpc prod --source 10.0.1.10 --destination 10.0.2.10 \\\n"
+        "      --protocol tcp --destination-port 5432\n"
+        "  sluicectl explain --internet --source 192.0.2.80 --destination 203.0.113.7 \\\n"
+        "      --destination-port 443");
     command->callback([&session, question] {
         session.action = [&session, question] {
             if (question->vpc.empty() && !question->internet)
@@ -238,22 +249,40 @@ void add_filter_command(CLI::App& app, Session& session, const std::string& name
                 items_of(session.api().call("GET", "/v1/" + name, query_of(session, *filter)));
             if (name == "flows" && !session.as_json)
                 for (auto& item : items) item = flow_line(item.as_object());
-            print_items(session, items, columns);
+            print_items(session, items, columns, {"idle", "age", "bytes"});
             return done;
         };
     });
 }
 
+// "2026-01-31T12:00:00.000Z" to the second, as people write it; UTC.
+std::string short_time(const json::object& record) {
+    auto time = text_of(record, "time").substr(0, 19);
+    std::replace(time.begin(), time.end(), 'T', ' ');
+    return time;
+}
+
 void add_audit(CLI::App& app, Session& session) {
     auto* command = app.add_subcommand("audit", "who changed what");
+    command->footer("Example:\n  sluicectl audit --limit 20");
     auto filter = std::make_shared<Filter>();
     command->add_option("--limit", filter->limit, "at most so many")->type_name("NUMBER");
     command->callback([&session, filter] {
         session.action = [&session, filter] {
             std::string query;
             add_query(query, "limit", filter->limit);
-            print_items(session, items_of(session.api().call("GET", "/v1/audit", query)),
-                        {"time", "actor", "action", "kind", "object_name", "object_id"});
+            auto items = items_of(session.api().call("GET", "/v1/audit", query));
+            if (!session.as_json)
+                for (auto& item : items) {
+                    auto& record = item.as_object();
+                    record["time"] = short_time(record);
+                    // What has no name is called by its id, which has a column of its own.
+                    if (text_of(record, "object_name") == text_of(record, "object_id"))
+                        record["object_name"] = nullptr;
+                }
+            print_items(session, items,
+                        {"time", "actor", "action", "kind", "object_name", "object_id"},
+                        {"object_id", "actor"});
             return done;
         };
     });

@@ -22,11 +22,16 @@ std::string wait_query(const Arguments& given) {
 
 void add_rule(CLI::App& group, Session& session) {
     static const KindInfo& kind = *find_kind("security-group");
-    auto* command = group.add_subcommand("add-rule", "add a rule");
+    auto* command = group.add_subcommand("add-rule", "add a rule to a security group");
+    command->footer(
+        "Example:\n  sluicectl security-group add-rule web --direction ingress --protocol tcp \\\n "
+        "     --port 443\n  sluicectl security-group add-rule db --direction ingress --protocol "
+        "tcp \\\n      --port 5432 --remote-group web --wait");
     auto given = std::make_shared<Arguments>();
     add_target(*command, kind, given->target, session);
     add_field_flags(*command, rule_fields(), true, given->values, session);
-    command->add_option("--port", given->port, "a destination port, or FIRST-LAST")
+    command->add_option("--port", given->port, "destination port, or a range")
+        ->type_name("PORT|FIRST-LAST")
         ->excludes("--port-min")
         ->excludes("--port-max");
     add_wait(*command, given->wait);
@@ -58,7 +63,10 @@ void add_rule(CLI::App& group, Session& session) {
 
 void remove_rule(CLI::App& group, Session& session) {
     static const KindInfo& kind = *find_kind("security-group");
-    auto* command = group.add_subcommand("remove-rule", "remove a rule by its id");
+    auto* command = group.add_subcommand("remove-rule", "remove a rule from a security group");
+    command->footer(
+        "Example:\n  sluicectl security-group show web        # prints the ids\n  sluicectl "
+        "security-group remove-rule web \\\n      1d296800-2252-4c9d-ba9a-522982ccd060");
     auto given = std::make_shared<Arguments>();
     add_target(*command, kind, given->target, session);
     auto* rule = command->add_option("RULE-ID", given->rule, "as `show` prints it")->required();
@@ -87,8 +95,17 @@ json::object next_hop(Session& session, const std::string& text) {
 // The routes of a table are one field; one is added or taken out of what is there now.
 void change_routes(CLI::App& table, Session& session, bool add) {
     static const KindInfo& kind = *find_kind("route-table");
-    auto* command = table.add_subcommand(add ? "add-route" : "remove-route",
-                                         add ? "add or replace a route" : "remove a route");
+    auto* command =
+        table.add_subcommand(add ? "add-route" : "remove-route",
+                             add ? "add a route to a table, or replace it" : "remove a route");
+    command->footer(
+        add ? "Example:\n"
+              "  sluicectl route-table add-route prod/main --destination 0.0.0.0/0 \\\n"
+              "      --next-hop internet\n"
+              "  sluicectl route-table add-route prod/main --destination 10.9.0.0/16 \\\n"
+              "      --next-hop endpoint:firewall"
+            : "Example:\n"
+              "  sluicectl route-table remove-route prod/main --destination 0.0.0.0/0");
     auto given = std::make_shared<Arguments>();
     add_target(*command, kind, given->target, session);
     auto* destination =

@@ -6,31 +6,10 @@
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 
+#include "controller/cli/table.hpp"
+
 namespace sluice::cli {
 namespace {
-
-// Columns of a terminal: octets that do not continue a UTF-8 character.
-std::size_t width(std::string_view text) {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-// A name is its owner's choice; it must not steer the terminal of whoever lists it.
-std::string harmless(std::string_view text) {
-    std::string result;
-    for (const char c : text) {
-        const auto octet = static_cast<unsigned char>(c);
-        if (octet < 0x20 || octet == 0x7f)
-            result += fmt::format("\\x{:02x}", octet);
-        else
-            result += c;
-    }
-    return result;
-}
-
-std::string pad(const std::string& text, std::size_t columns) {
-    return text + std::string(columns - std::min(columns, width(text)), ' ');
-}
 
 const json::value* member(const json::object& object, std::string_view name) {
     const auto* value = object.if_contains(name);
@@ -63,25 +42,6 @@ void indent(std::string& out, const json::value& value, std::size_t level) {
 }
 
 }  // namespace
-
-std::string render_table(const std::vector<std::string>& head,
-                         const std::vector<std::vector<std::string>>& rows) {
-    std::vector<std::size_t> widths;
-    for (const auto& title : head) widths.push_back(width(title));
-    for (const auto& row : rows)
-        for (std::size_t i = 0; i < row.size(); ++i)
-            widths[i] = std::max(widths[i], width(harmless(row[i])));
-    std::string out;
-    const auto line = [&](const std::vector<std::string>& row) {
-        std::string text;
-        for (std::size_t i = 0; i < row.size(); ++i)
-            text += pad(harmless(row[i]), widths[i]) + "  ";
-        out += text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
-    };
-    line(head);
-    for (const auto& row : rows) line(row);
-    return out;
-}
 
 std::string render_pairs(const std::vector<std::pair<std::string, std::string>>& pairs) {
     std::size_t widest = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON made readable: aligned tables, key and value, indented JSON. Pure functions.
+// JSON made readable: cells, key and value, indented JSON. Pure functions.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -10,10 +10,6 @@
 namespace sluice::cli {
 
 namespace json = boost::json;
-
-// Rows under a head, columns two spaces apart, control characters of a value escaped.
-std::string render_table(const std::vector<std::string>& head,
-                         const std::vector<std::vector<std::string>>& rows);
 
 // "name:   value" lines, the values aligned; a value of several lines is indented.
 std::string render_pairs(const std::vector<std::pair<std::string, std::string>>& pairs);

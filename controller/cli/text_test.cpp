@@ -9,15 +9,6 @@
 namespace sluice::cli {
 namespace {
 
-TEST_CASE("a table's columns are aligned, also with names that are not ASCII") {
-    CHECK(render_table({"NAME", "VNI"}, {{"zürich", "5"}, {"a", "100"}}) ==
-          "NAME    VNI\nzürich  5\na       100\n");
-}
-
-TEST_CASE("a name cannot steer the terminal of whoever lists it") {
-    CHECK(render_table({"NAME"}, {{"\x1b[2J"}}) == "NAME\n\\x1b[2J\n");
-}
-
 TEST_CASE("a value of several lines stays beside its name") {
     CHECK(render_pairs({{"rules", "one\ntwo\n"}, {"id", "7"}}) ==
           "rules  one\n       two\nid     7\n");
@@ -47,10 +38,26 @@ TEST_CASE("rules and routes are said in words") {
     CHECK(describe_route(route.as_object()) == "0.0.0.0/0 -> internet");
 }
 
+TEST_CASE("a problem with one field is said once") {
+    CHECK(describe_problem(422, R"json({"title":"Invalid","detail":"/host_id is required (or vtep)",
+        "errors":[{"pointer":"/host_id","detail":"is required (or vtep)"}]})json") ==
+          "/host_id is required (or vtep)");
+    CHECK(describe_problem(409, R"({"title":"Conflict","detail":"the address is taken",
+        "errors":[{"pointer":"","detail":"the address is taken"}]})") == "the address is taken");
+}
+
+TEST_CASE("of several problems each is said once, under what they come to") {
+    CHECK(describe_problem(422, R"({"title":"The request is not valid",
+        "detail":"/cidr has host bits set",
+        "errors":[{"pointer":"/cidr","detail":"has host bits set"},
+                  {"pointer":"/mtu","detail":"is too small"}]})") ==
+          "the request is not valid\n  /cidr has host bits set\n  /mtu is too small");
+}
+
 TEST_CASE("a problem document reads as a sentence with the fields below it") {
     CHECK(describe_problem(422, R"({"title":"Invalid","detail":"the body is invalid",
         "errors":[{"pointer":"/cidr","detail":"has host bits set"}]})") ==
-          "the body is invalid\n  /cidr: has host bits set");
+          "the body is invalid\n  /cidr has host bits set");
     CHECK(describe_problem(502, "<html>") == "status 502: <html>");
 }
 

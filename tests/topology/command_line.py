@@ -4,6 +4,8 @@
 import json
 import os
 import pathlib
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -114,6 +116,106 @@ def words_as_written(trials):
         trials.json("vpc", "show", "x")[field] for field in ("description", "tags")))
 
 
+def commands(trials, words=()):
+    """Every command with what is below it, as --help lists them."""
+    found = [list(words)]
+    listing = re.search(r"^Subcommands:\n((?:  .*\n)+)", trials.run(*words, "--help").stdout, re.M)
+    names = re.findall(r"^  ([a-z-]+)", listing[1], re.M) if listing else []
+    if not words:
+        names += re.findall(r"^  ([a-z-]+)", re.search(
+            r"^Resources:\n((?:  .*\n)+)", trials.run("--help").stdout, re.M)[1], re.M)
+    for name in names:
+        found += commands(trials, (*words, name))
+    return found
+
+
+def help_teaches(trials):
+    """Every --help: usage, an example that parses, nothing wider than 80 columns."""
+    every = commands(trials)
+    trials.result("help-lists-all-commands", "" if len(every) > 60 else f"{len(every)} commands")
+    wrong = []
+    for words in every:
+        done = trials.run(*words, "--help")
+        said = done.stdout
+        if done.returncode or not said.count("Usage: " + " ".join(["sluicectl", *words])):
+            wrong.append(f"{words}: no usage")
+        wrong += [f"{words}: {line}" for line in said.splitlines() if len(line) > 80]
+        examples = re.findall(r"^  (sluicectl .*)", said.replace("\\\n", " "), re.M)
+        if not examples and words != ["completion"]:
+            wrong.append(f"{words}: no example")
+        for example in examples:
+            line = shlex.split(example.split(" | ")[0], comments=True)
+            tried = trials.run(*line[1:], "--api", "http://127.0.0.1:1")
+            if tried.returncode not in (0, 3) and "cannot read" not in tried.stderr:
+                wrong.append(f"{example}: status {tried.returncode}: {tried.stderr}")
+    trials.result("help-of-every-command", "; ".join(wrong), f"{len(every)} commands")
+    for name, words, said in (
+            ("nothing", (), "Usage: sluicectl COMMAND"), ("kind-alone", ("vpc",), "Usage: sluicectl vpc"),
+            ("no-such-command", ("vcp",), "there is no command vcp"),
+            ("no-such-verb", ("vpc", "lst"), "there is no command lst"),
+            ("no-such-flag", ("vpc", "create", "--nmae", "x"), "there is no flag --nmae"),
+            ("flag-missing", ("vpc", "create"), "--cidr is required"),
+            ("name-missing", ("vpc", "show"), "NAME|ID is required"),
+            ("word-too-many", ("vpc", "show", "a", "b"), "one word too many: b")):
+        trials.fails(f"usage-{name}", 2, [said], *words)
+    manual = subprocess.run(["man", "-l", "--warnings", "-Tutf8", shell.ROOT / "docs/sluicectl.1"],
+                            capture_output=True, text=True, env={**os.environ, "MANWIDTH": "80"},
+                            check=False)
+    text = re.sub(".\b", "", manual.stdout)
+    for words in every:
+        if words and words[0] not in text:
+            manual.stderr += f"does not mention {words}"
+    for page in ("sluiced(8)", "sluice-controller(8)"):
+        if page not in text:
+            manual.stderr += f"does not refer to {page}"
+    trials.result("manual", manual.stderr)
+
+
+def said_once(trials):
+    """Each problem of a refused request is one line."""
+    subnet = trials.controller.client("red").list("subnets")[0]["id"]
+    for name, words, expected in (
+            ("one-problem", ("endpoint", "create", "--subnet", subnet),
+             ["sluicectl: /host_id is required (or vtep)"]),
+            ("conflict", ("host", "create", "--name", "h", "--vtep", "192.0.2.9"), None)):
+        done = trials.run(*words)
+        lines = done.stderr.splitlines()
+        trials.result(f"once-{name}", "" if lines == expected or (expected is None and len(lines) == 1)
+                      else done.stderr)
+    done = trials.run("security-group", "update", "a/web", "--rules",
+                      '[{"direction": "in"}, {"direction": "out", "priority": 0}]')
+    lines = [line.strip() for line in done.stderr.splitlines()]
+    trials.result("once-several-problems", "" if len(lines) == len(set(lines)) >= 4 and not any(
+        lines[i + 1] in lines[i] for i in range(len(lines) - 1)) else done.stderr, done.stderr)
+
+
+def narrow(trials):
+    """Every list fits 80 columns; ids come back with more room."""
+    trials.json("vpc", "create", "--name", "department-of-physics", "--cidr",
+                "10.0.0.0/16,fd12:3456::/32")
+    trials.json("subnet", "create", "--name", "accelerators", "--vpc", "department-of-physics",
+                "--cidr", "10.0.128.0/24", "--ipv6-cidr", "fd12:3456:789a::/64")
+    trials.json("endpoint", "create", "--name", "trainer-17", "--subnet", "accelerators", "--vtep",
+                "192.0.2.7")
+    trials.json("host", "create", "--name", "rack1-7", "--vtep", "192.0.2.17", who="admin")
+    trials.json("external-pool", "create", "--name", "internet", "--cidr", "198.51.100.0/24",
+                "--reserved", "198.51.100.0/30", who="admin")
+    trials.json("elastic-ip", "create", "--name", "web", "--bandwidth-mbps", "200")
+    wrong = []
+    for kind in ("vpc", "subnet", "host", "endpoint", "security-group", "prefix-list",
+                 "external-pool", "elastic-ip", "route-table", "gateway", "audit"):
+        words = [kind] if kind == "audit" else [kind, "list"]
+        for columns in ("80", "300"):
+            done = subprocess.run(["sluicectl", *words], capture_output=True, text=True, timeout=20,
+                                  env={**trials.environment(), "COLUMNS": columns}, check=True)
+            widest = max(map(len, done.stdout.splitlines()))
+            if widest > int(columns):
+                wrong.append(f"{kind}: {widest} columns: " + max(done.stdout.splitlines(), key=len))
+            if columns == "300" and kind != "audit" and " ID" not in done.stdout.splitlines()[0]:
+                wrong.append(f"{kind}: no ids with room for them")
+    trials.result("tables-fit-80-columns", "; ".join(wrong))
+
+
 def names_in_two_vpcs(trials):
     """Every VPC has a `default` and a `main`; both VPCs here also have `front`, `web` and `e`."""
     client = trials.controller.client("red")
@@ -197,11 +299,12 @@ def main():
         controller = product.Controller(made.folder, made)
         controller.daemon.start()
         trials = Trials(controller, made.folder)
-        for part in (json_values, words_as_written, names_in_two_vpcs, completion.run):
+        for part in (json_values, words_as_written, names_in_two_vpcs, help_teaches,
+                     said_once, narrow, completion.run):
             try:
                 part(trials)
             except (shell.LabError, subprocess.SubprocessError, KeyError) as error:
-                trials.result(f"{part.__module__}-{part.__name__}".replace("_", "-"), f"{type(error).__name__}: {error}")
+                trials.result(f"part-{part.__name__}", f"{type(error).__name__}: {error}")
     except shell.LabError as error:
         print(f"not ok topology/cli: {error}")
     finally:

@@ -50,7 +50,8 @@ class Trials:
         config.write_text(text, encoding="utf-8")
         self.report(name, *attempt(space, program, config, wrap), mentions)
 
-    def report(self, name, status, said, mentions):
+    @staticmethod
+    def report(name, status, said, mentions):
         text = " | ".join(said)
         missing = [word for word in mentions if word.lower() not in text.lower()]
         if status == 2 and len(said) == 1 and not missing:
@@ -60,7 +61,25 @@ class Trials:
                   f"missing {missing}: {text[:400]}", flush=True)
 
 
+def usage():
+    """A wrong command line: one line and status 2; none at all, the usage."""
+    for program in ("sluiced", "sluice-controller"):
+        for name, words, mentions in (
+                ("unknown-flag", ["--nonsense"], ["--nonsense"]),
+                ("unknown-word", ["nonsense"], ["nonsense"]),
+                ("config-without-a-file", ["--config"], ["--config"]),
+                ("config-and-check", ["--config", "a", "--check", "b"], ["--config", "--check"])):
+            done = shell.run(shell.BUILD / program, *words, check=False)
+            Trials.report(f"{program}-{name}", done.returncode, done.stderr.splitlines(),
+                          [f"{program} --help", *mentions])
+    done = shell.run(shell.BUILD / "sluiced", check=False)
+    good = done.returncode == 2 and "Usage: sluiced" in done.stderr and "--config" in done.stderr
+    print(f"{'ok' if good else 'not ok'} topology/start-up/sluiced-without-arguments"
+          + ("" if good else f": status {done.returncode}: {done.stderr}"), flush=True)
+
+
 def main():
+    usage()
     try:
         with lab.Lab("sluice-startup", captures=shell.BUILD / "test-logs/start-up",
                      workers=(0,)) as made:
