@@ -2,6 +2,7 @@
 #include "dataplane/policy/walk.hpp"
 
 #include "dataplane/policy/function.hpp"
+#include "dataplane/wire/special_address.hpp"
 
 namespace sluice::policy {
 namespace {
@@ -109,6 +110,10 @@ void endpoint(WalkState& walk) {
 void leave(WalkState& walk) {
     if (!walk.may_leave)  // whatever functions there are: no address goes out by default
         return walk.drop(openflow::kRoute, DropReason::private_on_uplink);
+    // Beyond the uplink it would be lost, or would reach a machine of the provider's own networks.
+    if (!wire::is_internet(walk.tuple.destination))
+        return walk.refuse(openflow::kRoute, DropReason::private_destination,
+                           Answer::net_unreachable, walk.plan.path.route);
     const Outside& outside = walk.snapshot.outside;
     walk.plan.forward.adjacency = walk.family() == Family::ipv4 ? outside.ipv4 : outside.ipv6;
     walk.plan.reverse.source = outside.source;

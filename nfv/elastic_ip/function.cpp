@@ -56,17 +56,6 @@ bool is_unique_local(const IpAddress& address) {  // fc00::/7, RFC 4193
     return !address.is_v4() && (address.bytes[0] & 0xfe) == 0xfc;
 }
 
-// What the internet has no route to, so that nobody there can be: RFC 1918, RFC 6598, RFC 3927,
-// RFC 4193, RFC 4291 section 2.5.6. Whoever claims it wants to pass for a member of a VPC.
-bool is_private(const IpAddress& address) {
-    if (!address.is_v4())
-        return is_unique_local(address) ||
-               (address.bytes[0] == 0xfe && (address.bytes[1] & 0xc0) == 0x80);
-    const std::uint32_t value = address.to_v4().host();
-    return value >> 24 == 10 || value >> 20 == 0xac1 || value >> 16 == 0xc0a8 ||
-           value >> 22 == 0x191 || value >> 16 == 0xa9fe;
-}
-
 // Towards the internet: as whom? An IPv6 prefix of a pool is its own public address: its entry
 // translates it to itself.
 void translate_source(const FunctionState& function, WalkState& walk) {
@@ -119,12 +108,13 @@ void translate_destination(const FunctionState& function, WalkState& walk) {
                            arp ? Answer::arp_reply : Answer::neighbour_advert, target, {},
                            record->cookie);
     }
-    if (uplink && is_private(walk.tuple.source))
+    // Whoever claims an address that the internet does not have wants to pass for a member.
+    if (uplink && !wire::is_internet(walk.tuple.source))
         return walk.drop(openflow::kPublicAddress, DropReason::private_on_uplink);
     // Nobody outside has an address of ours.
     if (uplink && state.by_public.find({kOutside, walk.tuple.source}) != nullptr)
         return walk.drop(openflow::kPublicAddress, DropReason::spoofed_ip);
-    if (record == nullptr && !uplink) return;  // it leaves
+    if (record == nullptr && !uplink) return;  // it leaves, if the internet has its destination
     if (record == nullptr || record->private_address.is_none())
         return walk.refuse(openflow::kPublicAddress, DropReason::unknown_public_address,
                            Answer::host_unreachable, record == nullptr ? Cookie{} : record->cookie);

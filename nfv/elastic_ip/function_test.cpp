@@ -115,6 +115,34 @@ TEST_CASE_METHOD(Internet,
     CHECK(plan.answer == policy::Answer::none);
 }
 
+TEST_CASE_METHOD(Internet, "nothing leaves for an address that the internet does not have") {
+    for (const char* text :
+         {"10.1.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1",
+          "100.127.255.255", "169.254.169.254", "198.18.0.1", "192.0.0.8", "240.0.0.1"}) {
+        const auto plan = walk(from(a, ip(text)));
+        CHECK(fate(plan) == "private_destination");
+        CHECK(plan.answer == policy::Answer::net_unreachable);
+        CHECK(plan.decided_by == Cookie{450});
+        CHECK(fate(rewalk(from(a, ip(text)))) == "private_destination");
+    }
+    for (const char* text : {"11.0.0.1", "172.15.255.255", "172.32.0.1", "192.167.1.1",
+                             "100.63.0.1", "100.128.0.1", "198.20.0.1", "192.0.0.9"})
+        CHECK(fate(from(a, ip(text))) == "forward");
+    for (const char* text : {"192.0.2.1", "198.51.100.1", "203.0.113.200"})  // documentation
+        CHECK(fate(from(a, ip(text))) == "forward");
+    // A private network that hands out elastic IPs is one of ours.
+    attach(b, ip("172.16.0.9"), 3);
+    CHECK(fate(from(a, ip("172.16.0.9"))) == "forward");
+}
+
+TEST_CASE_METHOD(Internet,
+                 "what the router returns for an address of a pool that is nobody's ends") {
+    const IpAddress nobody = ip("203.0.113.77");
+    CHECK(fate(from(a, nobody)) == "forward");
+    CHECK(fate(from_uplink(first, nobody)) == "spoofed_ip");
+    CHECK(fate(from_uplink(server, nobody)) == "unknown_public_address");
+}
+
 TEST_CASE_METHOD(Internet, "an address of the gateway or of its next hops is no elastic IP") {
     const auto both = [this](const char* text) {
         const IpAddress address = ip(text);

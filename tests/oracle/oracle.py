@@ -27,7 +27,7 @@ MUST_MEET = {
     "forward", "answer", "egress_no_rule", "egress_denied", "ingress_no_rule", "ingress_denied",
     "no_route", "route_blackhole", "unknown_destination", "no_elastic_ip", "unknown_public_address",
     "spoofed_address", "spoofed_vtep", "inner_wrong_mac", "unknown_vni", "roce_not_translated",
-    "source_check", "private_on_uplink", "gateway_protocol", "bridged", "hairpin", "uplink",
+    "source_check", "private_on_uplink", "private_destination", "gateway_protocol", "bridged", "hairpin", "uplink",
     "ipv6"}
 
 

@@ -6,7 +6,10 @@ import ipaddress
 import policy
 from world import INTERNET, PORTS
 
-PRIVATE = ("10.0.0.12", "172.16.9.9", "192.168.1.1", "100.64.0.1")  # RFC 1918, RFC 6598
+# RFC 1918, RFC 6598, RFC 3927, RFC 2544.
+PRIVATE = ("10.0.0.12", "172.16.9.9", "192.168.1.1", "100.64.0.1", "169.254.169.254", "198.18.0.1")
+# Beside such blocks.
+NEARLY_PRIVATE = ("11.0.0.1", "172.15.0.1", "172.32.0.1", "100.63.0.1", "100.128.0.1", "198.20.0.1")
 
 
 class Packets:
@@ -37,7 +40,8 @@ class Packets:
         destination = self.random.choice(known) if known and self.random.random() < 0.9 else "203.0.113.60"
         kind = self.random.random()
         source = self.random.choice(
-            INTERNET if kind < 0.9 else PRIVATE if kind < 0.95 else known or INTERNET)
+            INTERNET if kind < 0.85 else NEARLY_PRIVATE if kind < 0.9 else PRIVATE if kind < 0.95
+            else known or INTERNET)
         if source == destination:
             source = INTERNET[0]
         protocol, source_port, destination_port = self.protocol_and_ports(4)
@@ -77,7 +81,7 @@ class Packets:
         gateways = [spec["gateway_ipv6"] if version == 6 else spec["gateway_ip"]
                     for spec in self.facts.of_vpc("subnets", vpc).values()]
         elastic = [spec["address"] for spec in world["elastic-ips"].values()]
-        unknown = ["fd00::dead", "2001:db8::1"] if version == 6 else ["10.0.0.250", "10.9.9.9", "172.16.9.9"]
+        unknown = ["fd00::dead", "2001:db8::1"] if version == 6 else ["10.0.0.250", "10.9.9.9", *PRIVATE[1:], *NEARLY_PRIVATE]
         kind = rng.random()
         if kind < 0.55 and peers:
             return rng.choice(peers)

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 TCP, UDP, SCTP, ICMP, ICMPV6 = 6, 17, 132, 1, 58
 ROCE_PORT = 4791
-# RFC 1918, RFC 6598: nobody outside has these.
-PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
+# The registries of RFC 6890, whatever of them is not globally reachable. Laboratories number their
+# internet out of documentation blocks.
+DOCUMENTATION = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
 ECHO_REQUEST = {ICMP: 8, ICMPV6: 128}
 
 
@@ -57,6 +58,11 @@ def address(text):
 def contains(prefix, one):
     prefix = network(prefix)
     return prefix.version == one.version and one in prefix
+
+
+def on_internet(one):
+    """By Python's copy of the registries, which leaves the shared block of RFC 6598 undecided."""
+    return one.is_global or any(contains(block, one) for block in DOCUMENTATION)
 
 
 class Policy:
@@ -266,12 +272,14 @@ class Policy:
         target = self.elastic_with(address(arrives.destination))
         if target is not None:
             return self.to_elastic(leaves, target, told, sender)
+        if not on_internet(address(arrives.destination)):
+            return drop("private_destination", **told)
         if not self.mac_fits(sender, None):
             return drop("inner_wrong_mac", **told)
         return Decision("forward", leaves=leaves, destination_vni=0, **told)
 
     def from_uplink(self, arrives):
-        if any(contains(block, address(arrives.source)) for block in PRIVATE):
+        if not on_internet(address(arrives.source)):
             return drop("private_on_uplink")
         if self.elastic_with(address(arrives.source)) is not None:
             return drop("spoofed_address")  # nobody outside has an address of ours
