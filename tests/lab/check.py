@@ -62,11 +62,22 @@ class Check:
             traceback.print_exc()
         program.end_all()
         try:
+            self._revive()
             self._look_over_captures()
         except shell.LabError as error:
             self.error = self.error or str(error)
         self.seconds = time.monotonic() - begin
         return self
+
+    def _revive(self):
+        """What a check that went wrong has left dead, the next one needs."""
+        lab = self.world.lab
+        dead = [part.daemon for part in (lab.controller, lab.gateway) if not part.daemon.running]
+        for daemon in dead:
+            daemon.start()
+        if dead:
+            lab.wait_connected()
+            self.fact("left dead", "nothing", ", ".join(daemon.name for daemon in dead), False)
 
     def _look_over_captures(self):
         for capture in self._captures:

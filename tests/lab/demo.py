@@ -10,33 +10,55 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lab import checks, lab, manifest, shell, world  # noqa: E402
 
+WHOAMI = pathlib.Path(__file__).resolve().parent / "whoami.py"
+
 
 def paint(text, colour):
     return f"\x1b[{colour}m{text}\x1b[0m" if sys.stdout.isatty() else text
 
 
 def next_commands(made):
-    """What to try in a lab that was kept."""
+    """What to try in a lab that was kept: a shell script with comments; tests/topology runs it."""
     controller, fabric, red = made.lab.controller, made.fabric, made.red
-    build = shell.BUILD
+    web1, db1, elastic = red.tenants["web1"], red.tenants["db1"], red.elastic_ip()
+    address, capture = elastic["address"], next(iter(sorted(made.lab.captures.glob("*.pcap"))), None)
+    read = f"tshark -r {capture} -o ip.check_checksum:TRUE -c 5" if capture else None
     return f"""
 The lab stays. Try:
-  export PATH={build}:$PATH SLUICE_API={controller.base} SLUICE_TOKEN=sluice-red   # or sluice-blue, sluice-admin
+
+  export PATH={shell.BUILD}:$PATH SLUICE_API={controller.base} SLUICE_TOKEN=sluice-red
+  # (the other tenant is sluice-blue, who may do everything sluice-admin)
+
   sluicectl endpoint list
-  sluicectl explain --vpc red-vpc --source 10.0.1.10 --destination 10.0.2.10 --protocol tcp --destination-port 22
-  sluicectl flows --endpoint web1;  sluicectl drops
-  ip netns exec {red.tenants['web1'].space} ping {red.tenants['db1'].ip}
-  ip netns exec {fabric.internet} curl http://{red.elastic['address']}/   # after: ip netns exec {red.tenants['web1'].space} python3 -m http.server 80 &
+  sluicectl explain --vpc red-vpc --source {web1.ip} --destination {db1.ip} --destination-port 22
+  ip netns exec {web1.space} ping -c 3 {db1.ip}
+  sluicectl flows --endpoint web1
+  sluicectl drops
+
+  # a web server behind the elastic IP, asked from the internet; detached, it is out of reach
+  ip netns exec {web1.space} timeout 600 python3 {WHOAMI} web1 80 >/dev/null &
+  ip netns exec {fabric.internet} curl -sS --retry 5 --retry-connrefused http://{address}/
+  sluicectl elastic-ip update {elastic["name"]} --endpoint none --wait
+  ip netns exec {fabric.internet} curl -m 2 http://{address}/ || echo "nobody there"
+
   ovs-ofctl -O OpenFlow13 dump-flows {made.lab.gateway.listen}
   ip netns exec {fabric.gateway} curl -s 127.0.0.1:9301/metrics
-Captures and logs: {made.lab.captures}   (tshark -r FILE -o ip.check_checksum:TRUE)
+{f"  {read}" if read else ""}
+
+Captures: {made.lab.captures}
 Logs of the running daemons: {made.lab.folder}
 To remove it: ./demo --down
 """
 
 
 def wanted(argument):
-    return {int(number) for number in argument.split(",")}
+    """"1,4": which checks; an unknown one is refused rather than passed over."""
+    numbers = {int(number) for number in argument.split(",")}
+    known = {number for number, _, _ in checks.all_checks()}
+    if not numbers <= known:
+        raise argparse.ArgumentTypeError(
+            f"there are checks {min(known)} to {max(known)}, not {', '.join(map(str, numbers - known))}")
+    return numbers
 
 
 def run_checks(made, only, results):

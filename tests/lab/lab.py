@@ -13,7 +13,8 @@ class Lab:
         self.name = name or os.environ.get("SLUICE_LAB", "sluice")
         self.manifest = manifest.Manifest(self.name)
         self.folder = self.manifest.folder  # sockets and state: short paths, as sockets need
-        self.captures = captures or shell.BUILD / "lab"
+        self.captures = captures or shell.BUILD / ("lab" if self.name == "sluice"
+                                                   else f"lab-{self.name}")
         self.workers, self.mtu = workers, mtu
         self.keep = False
         self.gateway = self.controller = None

@@ -20,6 +20,7 @@ class Project:
         self.api = world.lab.controller.client(name)
         self.vpc = self.api.create("vpcs", wait=0, name=f"{name}-vpc", cidrs=["10.0.0.0/16", "fd12::/16"])
         self.subnets, self.endpoints, self.tenants = {}, {}, {}
+        self._public = self._elastic = None
         for subnet, (prefix, prefix6) in SUBNETS.items():
             self.subnets[subnet] = self.api.create(
                 "subnets", wait=0, name=subnet, vpc_id=self.vpc["id"], cidr=f"{prefix}.0/24",
@@ -68,6 +69,27 @@ class Project:
         """Makes these the endpoint's groups."""
         self.api.update("endpoints", self.endpoints[endpoint]["id"],
                         security_group_ids=[group["id"] for group in groups])
+
+
+    def public_group(self):
+        """The group that lets the internet in on what the checks use."""
+        if not self._public:
+            self._public = self.group(
+                "public", *({"direction": "ingress", "action": "allow", "family": "ipv4",
+                             "protocol": protocol, "port_min": low, "port_max": high}
+                            for protocol, low, high in (("tcp", 80, 80), ("udp", 9000, 9009),
+                                                        ("tcp", 9001, 9001), ("tcp", 5201, 5209))))
+        return self._public
+
+    def elastic_ip(self):
+        """An elastic IP that leads to web1; web1 and web2 let the internet in. Every check that
+        needs it asks, so that each runs without the others."""
+        for name in ("web1", "web2"):
+            self.join(name, self.default_group(), self.public_group())
+        if not self._elastic:
+            self._elastic = self.api.create("elastic-ips", name="web",
+                                            endpoint_id=self.endpoints["web1"]["id"])
+        return self._elastic
 
 
 class World:

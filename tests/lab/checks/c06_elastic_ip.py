@@ -25,26 +25,12 @@ def curl(space, address):
         return {"error": done.stderr.strip()}
 
 
-def open_group(project):
-    """The group that lets the internet in on what the checks use."""
-    if "public" not in vars(project):
-        project.public = project.group(
-            "public", *({"direction": "ingress", "action": "allow", "family": "ipv4",
-                         "protocol": protocol, "port_min": low, "port_max": high}
-                        for protocol, low, high in (("tcp", 80, 80), ("udp", 9000, 9009),
-                                                    ("tcp", 9001, 9001), ("tcp", 5201, 5209))))
-    return project.public
-
-
 def run(check, world):
     red, internet = world.red, world.fabric.internet
     web1, web2 = red.tenants["web1"], red.tenants["web2"]
-    for name in ("web1", "web2"):
-        red.join(name, red.default_group(), open_group(red))
     uplink = check.capture_uplink()
     at_host2 = check.capture_host(1, red)
-    elastic = red.api.create("elastic-ips", name="web", endpoint_id=red.endpoints["web1"]["id"])
-    red.elastic = elastic
+    elastic = red.elastic_ip()
     address = elastic["address"]
     with web_server(web1), program.Program(internet, "/usr/bin/python3", WHOAMI, "internet", 80,
                                            wait_for="ready"):

@@ -11,10 +11,9 @@ def run(check, world):
     web1, web2 = red.tenants["web1"], red.tenants["web2"]
     uplink = check.capture_uplink()
     check.capture_underlay()
-    own = red.elastic["address"]
+    own = red.elastic_ip()["address"]
     second = red.api.create("elastic-ips", name="web2",
                             endpoint_id=red.endpoints["web2"]["id"])
-    red.elastic2 = second
     with web_server(web1), web_server(web2):
         for what, address, host in (("own elastic IP", own, "red-web1"),
                                     ("neighbour's elastic IP", second["address"], "red-web2")):

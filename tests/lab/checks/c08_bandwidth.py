@@ -9,7 +9,7 @@ ASKED, SECONDS = 20.0, 4
 def run(check, world):
     red, internet = world.red, world.fabric.internet
     web1 = red.tenants["web1"]
-    elastic = red.api.update("elastic-ips", red.elastic["id"], bandwidth_mbps=int(ASKED))
+    elastic = red.api.update("elastic-ips", red.elastic_ip()["id"], bandwidth_mbps=int(ASKED))
     address = elastic["address"]
 
     def measure(name, low, traffic, directions=("out", "in")):
@@ -59,4 +59,4 @@ def run(check, world):
     workers = sorted(dict(pairs)["worker"] for (name, pairs), _ in after.items()
                      if name == "sluice_worker_busy_ratio")
     check.equal("workers", "0 1", " ".join(workers))
-    red.api.update("elastic-ips", red.elastic["id"], bandwidth_mbps=None)
+    red.api.update("elastic-ips", elastic["id"], bandwidth_mbps=None)

@@ -12,24 +12,24 @@ BYTES, MBPS = 5_000_000, 10
 
 def run(check, world):
     gateway, controller = world.lab.gateway.daemon, world.lab.controller.daemon
+    public = world.red.elastic_ip()["address"]
     # Nothing private leaves, not even while the gateway comes back.
     uplink = check.capture_uplink()
-    kill_gateway(check, world, "gateway killed")
+    kill_gateway(check, world, public, "gateway killed")
     uplink.stop()
     check.equal("private addresses on the uplink", 0, pcap.count(uplink.path, PRIVATE), uplink)
     controller.kill()
-    kill_gateway(check, world, "gateway killed, controller stopped")
+    kill_gateway(check, world, public, "gateway killed, controller stopped")
     controller.start()
     world.lab.wait_connected()
     kill_controller(check, world)
     check.equal("both run", True, gateway.running and controller.running)
 
 
-def kill_gateway(check, world, how):
+def kill_gateway(check, world, public, how):
     """Restart under traffic: a probe measures when packets flow again, transfers must be exact."""
     red, gateway = world.red, world.lab.gateway.daemon
     web1, web2, db1 = (red.tenants[name] for name in ("web1", "web2", "db1"))
-    public = red.elastic["address"]
     with program.traffic(db1.space, "serve", 9001, "--mbps", MBPS), \
             program.traffic(web1.space, "serve", 9001, "--mbps", MBPS):
         plain = program.traffic(web2.space, "fetch", db1.ip, 9001, BYTES)

@@ -16,7 +16,7 @@ def status(call, *words, **fields):
 def run(check, world):
     red, blue = world.red, world.blue
     owned = {"vpcs": red.vpc, "subnets": red.subnets["front"], "endpoints": red.endpoints["web1"],
-             "security-groups": red.default_group(), "elastic-ips": red.elastic,
+             "security-groups": red.default_group(), "elastic-ips": red.elastic_ip(),
              "route-tables": red.routes}
     seen, shown, changed, deleted = [], [], [], []
     for kind, thing in owned.items():
