@@ -20,5 +20,6 @@ def run(check, world):
             answer = curl(web1.space, address)
             check.fact(what, f"{host}, from {own}", f"{answer}",
                        answer == {"host": host, "peer": own})
+    red.api.delete("elastic-ips", second["id"])
     uplink.stop()
     check.equal("private addresses on the uplink", 0, pcap.count(uplink.path, PRIVATE), uplink)
