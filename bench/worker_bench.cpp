@@ -59,6 +59,10 @@ policy::ZoneSlot zone_of(const policy::Snapshot&, Vni) {
     return policy::ZoneSlot{1};
 }
 
+policy::Sender sender_of(const policy::Snapshot&, const Packet&) {
+    return {policy::ZoneSlot{1}, EndpointId{1}, {}};
+}
+
 policy::Adjacency to_vtep(std::uint32_t number) {
     policy::Adjacency record;
     record.kind = policy::Adjacency::Kind::vxlan_ipv4;
@@ -118,6 +122,8 @@ int main(int argc, char** argv) {
     reclaim::Qsbr qsbr(1);
     session::SessionOptions options;
     if (argc > 3) options.ipv4_capacity = static_cast<std::uint32_t>(std::atoi(argv[3]));
+    // All flows are one endpoint's, and nobody answers.
+    options.limits = session::LimitDefaults::none();
     session::Sessions sessions(options, qsbr);
     session::MeterTable meters(16, 1);
     policy::AdjacencyTable adjacencies(adjacency_count + 1);
@@ -138,6 +144,7 @@ int main(int argc, char** argv) {
     shared.root = &root;
     shared.walk = pass;
     shared.zone_of = zone_of;
+    shared.sender_of = sender_of;
     shared.adjacencies = &adjacencies;
     shared.sources = &sources;
     shared.changed = changed;

@@ -241,6 +241,17 @@ void read_telemetry(Reader::Table table, Config& config) {
     table.finish();
 }
 
+// WHOSE_connections, WHOSE_half_open, WHOSE_connections_per_second
+void read_limits(Reader::Table& table, const std::string& whose, SessionLimits& limits) {
+    const auto read = [&](const char* what, std::uint32_t& value) {
+        value = static_cast<std::uint32_t>(
+            table.integer((whose + what).c_str(), 0, 100'000'000, value));
+    };
+    read("_connections", limits.connections);
+    read("_half_open", limits.half_open);
+    read("_connections_per_second", limits.per_second);
+}
+
 void read_root(Reader::Table root, Config& config) {
     config.name = root.required_string("name", "the gateway's name");
     if (!config.name.empty() && !is_name(config.name))
@@ -270,6 +281,8 @@ void read_root(Reader::Table root, Config& config) {
         sessions.integer("capacity", 1024, 100'000'000, config.sessions.capacity));
     config.sessions.ipv6_capacity = static_cast<std::uint32_t>(sessions.integer(
         "ipv6_capacity", 1024, 50'000'000, std::max(1024U, config.sessions.capacity / 4)));
+    read_limits(sessions, "vpc", config.sessions.vpc);
+    read_limits(sessions, "endpoint", config.sessions.endpoint);
     sessions.finish();
 
     root.tables("port", [&](Reader::Table table) { read_port(std::move(table), config); });

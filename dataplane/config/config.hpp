@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "dataplane/wire/limits.hpp"
 #include "dataplane/wire/packet.hpp"
 #include "dataplane/wire/types.hpp"
 
@@ -89,6 +90,7 @@ struct Config {
     struct {
         std::uint32_t capacity = 1'000'000;     // connections over IPv4
         std::uint32_t ipv6_capacity = 250'000;  // over IPv6; unless given, a quarter of that
+        SessionLimits vpc, endpoint;            // of each; 0: derived from the capacity
     } sessions;
     std::vector<Port> ports;
     struct {

@@ -70,6 +70,12 @@ packet_buffers = 65536
 [sessions]
 capacity = 2000000
 ipv6_capacity = 4096
+vpc_connections = 1000
+vpc_half_open = 200
+vpc_connections_per_second = 5000
+endpoint_connections = 300
+endpoint_half_open = 30
+endpoint_connections_per_second = 7000
 [[port]]
 role = "underlay"
 device = "0000:03:00.0"

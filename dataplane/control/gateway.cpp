@@ -90,6 +90,7 @@ void Gateway::start_workers() {
     shared_.root = &tables_->store.root();
     shared_.walk = policy::walk;
     shared_.zone_of = policy::zone_of;
+    shared_.sender_of = policy::sender_of;
     shared_.adjacencies = &tables_->adjacencies;
     shared_.sources = &tables_->sources;
     shared_.changed = tables_->store.changed();

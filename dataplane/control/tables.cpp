@@ -14,11 +14,20 @@ constexpr std::uint32_t kAdjacencies = (1U << 20) + 16;
 constexpr std::uint32_t kSources = (1U << 20) + 16;
 constexpr std::uint32_t kMeters = 1U << 16;
 
+SessionLimits or_else(const SessionLimits& given, const SessionLimits& otherwise) {
+    const auto one = [](std::uint32_t a, std::uint32_t b) { return a != 0 ? a : b; };
+    return {one(given.connections, otherwise.connections),
+            one(given.half_open, otherwise.half_open), one(given.per_second, otherwise.per_second)};
+}
+
 session::SessionOptions session_options(const config::Config& config) {
     session::SessionOptions options;
     options.ipv4_capacity = config.sessions.capacity;
     options.ipv6_capacity = config.sessions.ipv6_capacity;
     options.workers = static_cast<unsigned>(config.workers.size());
+    options.limits = session::LimitDefaults::of(config.sessions.capacity, options.workers);
+    options.limits.vpc = or_else(config.sessions.vpc, options.limits.vpc);
+    options.limits.endpoint = or_else(config.sessions.endpoint, options.limits.endpoint);
     // Never blocks after boot; a short read would only leave the default words.
     if (getrandom(options.seed.words.data(), sizeof(options.seed.words), 0) < 0) options.seed = {};
     return options;

@@ -75,7 +75,7 @@ Result<void> Commit::apply_vnis(std::span<const EntryChange> changes) {
         const ZoneSlot slot = indexes_.zones.allocate();
         if (!slot) return Error{Error::Code::exhausted, "no more VPCs can be open at once", "vni"};
         taken_.zones.push_back(slot);
-        const VpcRecord vpc{row.vpc, row.vni, slot, row.cookie};
+        const VpcRecord vpc{row.vpc, row.vni, slot, {}, row.cookie};
         next_.vpcs.put(vpc);
         next_.vnis.put({row.vni, vpc});
         delta_.vpcs.push_back({std::nullopt, vpc});

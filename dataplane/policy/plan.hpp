@@ -8,6 +8,7 @@
 
 #include "dataplane/policy/adjacency.hpp"
 #include "dataplane/wire/drop_reason.hpp"
+#include "dataplane/wire/limits.hpp"
 #include "dataplane/wire/packet.hpp"
 
 namespace sluice::policy {
@@ -81,6 +82,8 @@ struct Plan {
     Tuple arrives;                   // the first packet as it comes, in the source's zone
     Tuple leaves;  // the first packet as it goes, in the destination's zone; replies reverse it
     DirectionPlan forward, reverse;
+    // Of the endpoint whose connection it would be: the source, from outside the destination.
+    SessionLimits limits;
     // False: this packet passes but installs no flow.
     bool installs = true;
     Path path;
@@ -98,6 +101,14 @@ class Snapshot;
 
 // Pure. Fills as much of the plan as is known also where the verdict is drop.
 using WalkFunction = Plan (*)(const Snapshot& snapshot, const Packet& packet, WalkMode mode);
+// Whom a first packet comes from, before it is walked: the endpoint whose address, MAC and VTEP
+// it has (0: none of the VPC), and the VPC that is open under its VNI (0: none).
+struct Sender {
+    ZoneSlot zone;
+    EndpointId endpoint;
+    SessionLimits limits;
+};
+using SenderFunction = Sender (*)(const Snapshot& snapshot, const Packet& packet);
 // The slot of the VPC open under this VNI, or 0.
 using ZoneFunction = ZoneSlot (*)(const Snapshot& snapshot, Vni vni);
 

@@ -14,6 +14,7 @@
 #include "dataplane/openflow/entry_hash.hpp"
 #include "dataplane/policy/adjacency.hpp"
 #include "dataplane/policy/routes.hpp"
+#include "dataplane/wire/limits.hpp"
 
 namespace sluice::policy {
 
@@ -56,6 +57,7 @@ struct VpcRecord {
     NumberKey<VpcId> key{VpcId{}};
     Vni vni;
     ZoneSlot slot;
+    SessionLimits limits;
     Cookie cookie;
 };
 
@@ -84,6 +86,7 @@ struct EndpointRecord {
     std::array<GroupId, kMaximumGroups> group_array{};
     AdjacencyIndex routed;   // to it from other subnets and from outside
     AdjacencyIndex bridged;  // to it from its own subnet
+    SessionLimits limits;
     Cookie cookie;
 
     [[nodiscard]] std::span<const GroupId> groups() const {

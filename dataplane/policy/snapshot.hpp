@@ -14,6 +14,7 @@
 
 #include "dataplane/openflow/backend.hpp"
 #include "dataplane/policy/persistent_map.hpp"
+#include "dataplane/policy/plan.hpp"
 #include "dataplane/policy/records.hpp"
 
 namespace sluice::policy {
@@ -68,6 +69,9 @@ class Snapshot {
     [[nodiscard]] std::vector<openflow::TableDigest> digests() const;
 };
 
+// Whom a packet comes from, as far as two look-ups tell (a SenderFunction). Addresses that an
+// endpoint may use besides its own are not known here.
+Sender sender_of(const Snapshot& snapshot, const Packet& packet);
 // The slot of the VPC open under this VNI, or 0 (a ZoneFunction).
 ZoneSlot zone_of(const Snapshot& snapshot, Vni vni);
 

@@ -33,6 +33,7 @@ void know_sender(WalkState& walk) {
     if (walk.source == nullptr) return walk.drop(openflow::kSource, DropReason::unknown_source);
     const EndpointRecord& source = *walk.source;
     walk.plan.source = source.endpoint;
+    walk.plan.limits = source.limits;
     walk.plan.path.source_endpoint = source.cookie;
     walk.source_subnet =
         walk.snapshot.core.subnets.find({source.subnet, walk.packet.tuple.destination.family()});
@@ -93,7 +94,10 @@ void endpoint(WalkState& walk) {
     plan.destination_vni = vpc->vni;
     plan.destination = destination.endpoint;
     plan.path.destination_endpoint = destination.cookie;
-    if (!walk.from_overlay()) plan.zone = vpc->slot;
+    if (!walk.from_overlay()) {
+        plan.zone = vpc->slot;
+        plan.limits = destination.limits;
+    }
 
     const bool bridged =
         walk.next_hop == NextHop::local && walk.source->subnet == destination.subnet;

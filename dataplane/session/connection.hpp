@@ -24,8 +24,14 @@ inline constexpr std::size_t kDirections = 2;
 inline constexpr std::size_t kMetersPerFlow = 2;
 inline constexpr std::size_t kPathLength = 7;
 
+// In the third octet of Connection::state.
+enum ConnectionFlag : std::uint32_t {
+    kHalfOpen = 1U << 16,        // nobody has answered it: counted as such
+    kEndpointCounts = 1U << 17,  // its endpoint counts it, not only the VPC
+};
+
 struct Connection {
-    // Life in the low octet, TcpState in the next.
+    // Life in the low octet, TcpState in the next, then flags: what must change together.
     std::atomic<std::uint32_t> state{0};
     std::uint32_t zone_slot = 0;  // whose counters it belongs to
     Tick created;
@@ -46,27 +52,41 @@ struct Connection {
     [[nodiscard]] TcpState tcp_state() const {
         return static_cast<TcpState>(state.load(std::memory_order_relaxed) >> 8 & 0xff);
     }
-    void set(Life life, TcpState tcp) {
-        state.store(static_cast<std::uint32_t>(life) | static_cast<std::uint32_t>(tcp) << 8,
-                    std::memory_order_release);
+    // Whose limits it counts towards: the endpoint that opened it; from outside, the one it is
+    // for.
+    [[nodiscard]] EndpointId owner() const { return source ? source : destination; }
+
+    void set(Life life, TcpState tcp, std::uint32_t flags = 0) {
+        state.store(word(life, tcp) | flags, std::memory_order_release);
     }
     // False if the connection has ended or another worker moved it first.
     bool move(TcpState from, TcpState to) {
-        std::uint32_t before =
-            static_cast<std::uint32_t>(Life::live) | static_cast<std::uint32_t>(from) << 8;
-        return state.compare_exchange_strong(
-            before, static_cast<std::uint32_t>(Life::live) | static_cast<std::uint32_t>(to) << 8,
-            std::memory_order_acq_rel);
+        std::uint32_t before = state.load(std::memory_order_relaxed);
+        while ((before & 0xffff) == word(Life::live, from))
+            if (state.compare_exchange_weak(before, (before & ~0xffffU) | word(Life::live, to),
+                                            std::memory_order_acq_rel))
+                return true;
+        return false;
     }
-    // True for the one caller that ends it.
-    bool end() {
+    // Somebody answered. The flags as they were: only one caller sees kHalfOpen.
+    std::uint32_t answer() {
+        if ((state.load(std::memory_order_relaxed) & kHalfOpen) == 0) return 0;
+        return state.fetch_and(~std::uint32_t{kHalfOpen}, std::memory_order_acq_rel);
+    }
+    // Live and its flags for the one caller that ends it, 0 for the others.
+    std::uint32_t end() {
         std::uint32_t before = state.load(std::memory_order_acquire);
         while (static_cast<Life>(before & 0xff) == Life::live)
             if (state.compare_exchange_weak(
-                    before, (before & ~0xffU) | static_cast<std::uint32_t>(Life::ended),
+                    before, (before & ~(0xffU | kHalfOpen)) | word(Life::ended, TcpState::none),
                     std::memory_order_acq_rel))
-                return true;
-        return false;
+                return before;
+        return 0;
+    }
+
+  private:
+    static constexpr std::uint32_t word(Life life, TcpState tcp) {
+        return static_cast<std::uint32_t>(life) | static_cast<std::uint32_t>(tcp) << 8;
     }
 };
 static_assert(sizeof(Connection) <= 104);

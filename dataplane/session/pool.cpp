@@ -40,6 +40,7 @@ bool ConnectionPool::refill(Cache& cache) {
     lock();
     const std::uint32_t chunk = std::min(kChunk, common_.free.count);
     for (std::uint32_t i = 0; i < chunk; ++i) push(cache.free, pop(common_.free));
+    common_.free_count.store(common_.free.count, std::memory_order_relaxed);
     if (chunk == 0) {
         const std::uint32_t first = common_.untouched.load(std::memory_order_relaxed);
         const std::uint32_t last = std::min(capacity_, first + kChunk);
@@ -54,6 +55,7 @@ bool ConnectionPool::refill(Cache& cache) {
 void ConnectionPool::spill(Cache& cache) {
     lock();
     while (cache.free.count > 2 * kChunk) push(common_.free, pop(cache.free));
+    common_.free_count.store(common_.free.count, std::memory_order_relaxed);
     unlock();
 }
 

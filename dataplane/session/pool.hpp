@@ -31,6 +31,18 @@ class ConnectionPool {
         return common_.untouched.load(std::memory_order_acquire);
     }
 
+    // About how many can be taken: what other workers' caches hold (some hundred at most) is
+    // not seen. No atomics but two loads of a line that changes once per kChunk records.
+    [[nodiscard]] std::uint32_t available(unsigned worker) const {
+        return capacity_ - common_.untouched.load(std::memory_order_relaxed) +
+               common_.free_count.load(std::memory_order_relaxed) + caches_[worker].free.count;
+    }
+    // The same as any thread may ask.
+    [[nodiscard]] std::uint32_t available() const {
+        return capacity_ - common_.untouched.load(std::memory_order_relaxed) +
+               common_.free_count.load(std::memory_order_relaxed);
+    }
+
     // A record that no reader holds, or kNoConnection.
     ConnectionIndex take(unsigned worker);
     // One that was taken and never published.
@@ -68,6 +80,7 @@ class ConnectionPool {
     // What all workers share, on a line of its own.
     struct alignas(64) Common {
         std::atomic<std::uint32_t> untouched{0};
+        std::atomic<std::uint32_t> free_count{0};  // free.count, for those without the lock
         std::atomic<bool> locked{false};
         List free;
     };

@@ -105,7 +105,8 @@ void SessionTable<Family>::remove(std::uint64_t hash, FlowIndex flow) {
 }
 
 template <class Family>
-Insertion SessionTable<Family>::insert(unsigned worker, ConnectionIndex index, TcpState state) {
+Insertion SessionTable<Family>::insert(unsigned worker, ConnectionIndex index, TcpState state,
+                                       std::uint32_t flags) {
     const FlowIndex forward = forward_of(index);
     const FlowIndex reverse = reverse_of(index);
     const Key& forward_key = flows_[forward.value].key;
@@ -118,7 +119,7 @@ Insertion SessionTable<Family>::insert(unsigned worker, ConnectionIndex index, T
     if (find(forward_key, forward_hash) != kNoFlow) return Insertion::forward_exists;
     if (find(reverse_key, reverse_hash) != kNoFlow) return Insertion::reverse_exists;
     // Live before it can be found: a reader must not take it for ended.
-    connections_[index.value].set(Life::live, state);
+    connections_[index.value].set(Life::live, state, flags);
     if (!place(forward_hash, forward)) {
         give_back(worker, index);
         return Insertion::full;
@@ -127,15 +128,17 @@ Insertion SessionTable<Family>::insert(unsigned worker, ConnectionIndex index, T
         // A reader may have found the forward flow by now: the record must rest. Whoever else
         // ends it meanwhile waits for these locks, then retires it.
         remove(forward_hash, forward);
-        if (connections_[index.value].end()) pool_.retire(worker, index);
+        if (connections_[index.value].end() == 0) return Insertion::full_and_ended;
+        pool_.retire(worker, index);
         return Insertion::full;
     }
     return Insertion::done;
 }
 
 template <class Family>
-bool SessionTable<Family>::end(unsigned worker, ConnectionIndex index) {
-    if (!connections_[index.value].end()) return false;
+std::uint32_t SessionTable<Family>::end(unsigned worker, ConnectionIndex index) {
+    const std::uint32_t before = connections_[index.value].end();
+    if (before == 0) return 0;
     const FlowIndex forward = forward_of(index);
     const FlowIndex reverse = reverse_of(index);
     const std::uint64_t forward_hash = hash(flows_[forward.value].key);
@@ -146,7 +149,7 @@ bool SessionTable<Family>::end(unsigned worker, ConnectionIndex index) {
         remove(reverse_hash, reverse);
     }
     pool_.retire(worker, index);
-    return true;
+    return before;
 }
 
 template <class Family>

@@ -44,6 +44,7 @@ enum class Insertion : std::uint8_t {
     forward_exists,  // the initiator's key leads to another live connection
     reverse_exists,  // the replies' key does, or it equals the initiator's
     full,            // both buckets of a key are
+    full_and_ended,  // ... and another worker, who saw the one flow, has ended it meanwhile
 };
 
 template <class Family>
@@ -58,6 +59,9 @@ class SessionTable {
     [[nodiscard]] bool ok() const;
     [[nodiscard]] std::uint32_t capacity() const { return pool_.capacity(); }
     [[nodiscard]] std::uint32_t high_water() const { return pool_.high_water(); }
+    // Records that are free, about; see ConnectionPool.
+    [[nodiscard]] std::uint32_t available(unsigned worker) const { return pool_.available(worker); }
+    [[nodiscard]] std::uint32_t available() const { return pool_.available(); }
 
     [[nodiscard]] std::uint64_t hash(const Key& key) const { return key.hash(seed_); }
     void prefetch(std::uint64_t hash) const { __builtin_prefetch(&buckets_[first(hash)]); }
@@ -90,13 +94,15 @@ class SessionTable {
     // or kNoConnection when the table is full.
     ConnectionIndex take(unsigned worker);
     // Publishes a filled record under its two flows' keys: both, or none. Unless `done`, or
-    // `full` (then it is disposed of), the record is still the caller's.
-    Insertion insert(unsigned worker, ConnectionIndex index, TcpState state);
+    // one of the `full` (then it is disposed of), the record is still the caller's.
+    Insertion insert(unsigned worker, ConnectionIndex index, TcpState state,
+                     std::uint32_t flags = 0);
     // Gives an unpublished record back.
     void give_back(unsigned worker, ConnectionIndex index);
 
-    // True for the one caller that ends it: it is out of the table then.
-    bool end(unsigned worker, ConnectionIndex index);
+    // Not 0 for the one caller that ends it, but the state word as it was: it is out of the table
+    // then.
+    std::uint32_t end(unsigned worker, ConnectionIndex index);
 
     [[nodiscard]] bool idle_too_long(ConnectionIndex index, const Timeouts& timeouts,
                                      Tick now) const;

@@ -2,6 +2,7 @@
 // Both families' session tables and what they share. Owned by the gateway, outlives workers.
 #pragma once
 
+#include "dataplane/session/limits.hpp"
 #include "dataplane/session/meter.hpp"
 #include "dataplane/session/session_table.hpp"
 
@@ -14,6 +15,9 @@ struct SessionOptions {
     HashSeed seed;  // random, drawn at start
     Allocate allocate = map_memory;
     Timeouts timeouts;
+    std::uint32_t zones = 16384;         // VPCs open at once, and the outside
+    std::uint32_t endpoints = 1U << 18;  // that have connections at once
+    LimitDefaults limits = LimitDefaults::of(1'000'000, 1);
 };
 
 class Sessions {
@@ -21,14 +25,18 @@ class Sessions {
     Sessions(const SessionOptions& options, reclaim::Qsbr& qsbr)
         : ipv4({options.ipv4_capacity, options.workers, options.seed, options.allocate}, qsbr),
           ipv6({options.ipv6_capacity, options.workers, options.seed, options.allocate}, qsbr),
-          timeouts(options.timeouts) {}
+          limits(options.allocate, options.limits, options.zones, options.endpoints),
+          timeouts(options.timeouts),
+          seed(options.seed) {}
 
     // False if memory was short: then it must not be used.
-    [[nodiscard]] bool ok() const { return ipv4.ok() && ipv6.ok(); }
+    [[nodiscard]] bool ok() const { return ipv4.ok() && ipv6.ok() && limits.ok(); }
 
     SessionTable<Ipv4> ipv4;
     SessionTable<Ipv6> ipv6;
+    Limits limits;
     const Timeouts timeouts;
+    const HashSeed seed;
 };
 
 }  // namespace sluice::session

@@ -7,6 +7,7 @@ ZoneSum& ZoneSum::operator-=(const ZoneSum& base) {
     for (std::size_t i = 0; i < drops.size(); ++i) drops[i] -= base.drops[i];
     connections_created -= base.connections_created;
     connections_ended -= base.connections_ended;
+    connections_evicted -= base.connections_evicted;
     return *this;
 }
 
@@ -28,6 +29,7 @@ ZoneSum Counters::sum(policy::ZoneSlot slot) const {
         for (std::size_t i = 0; i < kDropReasons; ++i) result.drops[i] += zone.drops[i].read();
         result.connections_created += zone.connections_created.read();
         result.connections_ended += zone.connections_ended.read();
+        result.connections_evicted += zone.connections_evicted.read();
     }
     return result;
 }

@@ -22,6 +22,7 @@ struct ZoneSum {
     std::array<std::uint64_t, kDropReasons> drops{};
     std::uint64_t connections_created = 0;
     std::uint64_t connections_ended = 0;
+    std::uint64_t connections_evicted = 0;
 
     ZoneSum& operator-=(const ZoneSum& base);
     [[nodiscard]] std::uint64_t connections() const {

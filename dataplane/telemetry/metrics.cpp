@@ -53,6 +53,35 @@ void write_zones(OpenMetrics& out, const Facts& facts) {
     visit_zones(facts, [&](const std::string& vpc, policy::ZoneSlot slot) {
         out.sample({{"vpc", vpc}}, facts.counters.zone(slot).connections());
     });
+    const auto& sessions = facts.tables.sessions;
+    const auto each_family = [&](auto value) {
+        visit_zones(facts, [&](const std::string& vpc, policy::ZoneSlot slot) {
+            const auto use = sessions.limits.use(slot.value);
+            const std::array free = {sessions.ipv4.available(), sessions.ipv6.available()};
+            for (std::size_t i = 0; i < free.size(); ++i)
+                out.sample(
+                    {{"vpc", vpc}, {"family", i == 0 ? "ipv4" : "ipv6"}},
+                    std::uint64_t{value(use, i, sessions.limits.vpc_limits(use.set, free[i]))});
+        });
+    };
+    using Use = session::Limits::Use;
+    out.gauge("sluice_flows_limit", "Connections the VPC may have now; follows what is free.");
+    each_family([](const Use&, std::size_t, const SessionLimits& may) { return may.connections; });
+    out.gauge("sluice_flows_half_open", "Live connections that nobody has answered yet.");
+    each_family(
+        [](const Use& use, std::size_t i, const SessionLimits&) { return use.half_open[i]; });
+    out.gauge("sluice_flows_half_open_limit", "Of these the VPC may have so many now.");
+    each_family([](const Use&, std::size_t, const SessionLimits& may) { return may.half_open; });
+    out.gauge("sluice_connection_rate_limit", "New connections a second the VPC may try.");
+    visit_zones(facts, [&](const std::string& vpc, policy::ZoneSlot slot) {
+        const auto may = sessions.limits.vpc_limits(sessions.limits.use(slot.value).set, 0);
+        out.sample({{"vpc", vpc}}, std::uint64_t{may.per_second});
+    });
+    out.counter("sluice_connections_evicted",
+                "Connections, unanswered or closed, ended early to make room for new ones.");
+    visit_zones(facts, [&](const std::string& vpc, policy::ZoneSlot slot) {
+        out.sample({{"vpc", vpc}}, facts.counters.zone(slot).connections_evicted);
+    });
     out.counter("sluice_connections_created", "Connections set up.");
     visit_zones(facts, [&](const std::string& vpc, policy::ZoneSlot slot) {
         out.sample({{"vpc", vpc}}, facts.counters.zone(slot).connections_created);
@@ -107,6 +136,9 @@ std::string metrics(const Facts& facts) {
     OpenMetrics out;
     write_ports(out, facts);
     write_zones(out, facts);
+    out.gauge("sluice_sessions_free", "Connections for which there is room, about.");
+    out.sample({{"family", "ipv4"}}, std::uint64_t{facts.tables.sessions.ipv4.available()});
+    out.sample({{"family", "ipv6"}}, std::uint64_t{facts.tables.sessions.ipv6.available()});
     out.gauge("sluice_sessions_capacity", "Connections the session tables may hold.");
     out.sample({}, std::uint64_t{facts.tables.sessions.ipv4.capacity()} +
                        facts.tables.sessions.ipv6.capacity());

@@ -78,6 +78,12 @@ namespace sluice {
     X(icmp_not_request, "an ICMP reply without a request, or a type that opens nothing")          \
     X(session_conflict, "another live connection already has this key")                           \
     X(session_table_full, "the session table is full")                                            \
+    X(vpc_connections, "the VPC has its share of the session table")                              \
+    X(vpc_half_open, "too many connections of the VPC are unanswered")                            \
+    X(vpc_connection_rate, "the VPC opens more connections a second than it may")                 \
+    X(endpoint_connections, "the endpoint has its share of the session table")                    \
+    X(endpoint_half_open, "too many connections of the endpoint are unanswered")                  \
+    X(endpoint_connection_rate, "more connections a second from or to the endpoint than allowed") \
     X(walk_budget, "more new connections at once than the gateway examines in a turn")            \
     X(metered, "the elastic IP's, endpoint's or VPC's bandwidth is used up")                      \
     /* the gateway itself */                                                                      \

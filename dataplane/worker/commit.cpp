@@ -110,7 +110,7 @@ void fill_connection(Worker::State& state, session::Connection& connection, cons
 
 // Another connection has the replies' key and has idled away, or is just slow to go.
 template <class Family>
-bool make_room(Worker::State& state, const typename Family::Key& key) {
+bool end_idle(Worker::State& state, const typename Family::Key& key) {
     auto& sessions = table<Family>(state);
     const FlowIndex other = sessions.find(key, sessions.hash(key));
     if (other == session::kNoFlow) return true;
@@ -149,15 +149,35 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
         return {session::kNoFlow, reason};
     if (leaks(plan)) return {session::kNoFlow, DropReason::private_on_uplink};
 
+    session::Limits& limits = state.shared.sessions->limits;
+    const EndpointId owner = plan.source ? plan.source : plan.destination;
+    const session::Limits::Claim claim{std::is_same_v<Family, session::Ipv6>, plan.zone.value,
+                                       owner, tcp_state != session::TcpState::established};
+    if (plan.installs)
+        if (const DropReason reason = make_room<Family>(state, claim, plan.limits);
+            reason != DropReason::none)
+            return {session::kNoFlow, reason};
     const ConnectionIndex number = sessions.take(worker);
-    if (number == session::kNoConnection) return {session::kNoFlow, DropReason::session_table_full};
+    if (number == session::kNoConnection) {
+        evict_any<Family>(state);
+        return {session::kNoFlow, DropReason::session_table_full};
+    }
     fill_connection(state, sessions.connection(number), plan);
     auto& forward = sessions.flow(session::forward_of(number));
     auto& reverse = sessions.flow(session::reverse_of(number));
-    const std::uint32_t tracked =
-        tcp_state == session::TcpState::none || tcp_state == session::TcpState::established
-            ? 0
-            : static_cast<std::uint32_t>(session::kTracked);
+    // What is no TCP is looked at until its first answer.
+    const std::uint32_t tracked_replies =
+        claim.half_open ? static_cast<std::uint32_t>(session::kTracked) : 0;
+    const std::uint32_t tracked = tcp_state == session::TcpState::none ? 0 : tracked_replies;
+
+    // Counted before it can be found, for whoever ends it.
+    const bool endpoint_counts = plan.installs && limits.take(claim);
+    const std::uint32_t flags = (claim.half_open ? session::kHalfOpen : 0U) |
+                                (endpoint_counts ? session::kEndpointCounts : 0U);
+    const auto refused = [&](DropReason reason) -> Committed {
+        if (plan.installs) limits.release(claim, endpoint_counts);
+        return {session::kNoFlow, reason};
+    };
 
     // A key that is taken on the far side: the source port is translated too.
     constexpr int kPortAttempts = 16;
@@ -170,9 +190,9 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
         fill_flow<Family>(state, forward, plan, plan.source_vni, plan.arrives, leaves, plan.forward,
                           tracked);
         fill_flow<Family>(state, reverse, plan, plan.destination_vni, *replies, *replies_home,
-                          plan.reverse, tracked);
+                          plan.reverse, tracked_replies);
         if (!plan.installs) return {session::forward_of(number), DropReason::none, true};
-        switch (sessions.insert(worker, number, tcp_state)) {
+        switch (sessions.insert(worker, number, tcp_state, flags)) {
             case Insertion::done: {
                 state.counters.zone[plan.zone.value].connections_created.add(1);
                 ConnectionEvent event = describe<Family>(state, number);
@@ -181,24 +201,28 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
                 return {session::forward_of(number), DropReason::none};
             }
             case Insertion::full:
+                return refused(DropReason::session_table_full);
+            case Insertion::full_and_ended:
                 return {session::kNoFlow, DropReason::session_table_full};
             case Insertion::forward_exists: {
                 // Another worker was first: its plan is as good as this one.
                 const FlowIndex winner = sessions.find(forward.key, sessions.hash(forward.key));
                 sessions.give_back(worker, number);
-                return {winner, winner == session::kNoFlow ? DropReason::session_conflict
-                                                           : DropReason::none};
+                Committed result = refused(DropReason::none);
+                result.flow = winner;
+                if (winner == session::kNoFlow) result.reason = DropReason::session_conflict;
+                return result;
             }
             case Insertion::reverse_exists:
                 break;
         }
-        if (attempt == 0 && make_room<Family>(state, reverse.key)) continue;
+        if (attempt == 0 && end_idle<Family>(state, reverse.key)) continue;
         if (!translated || !has_ports(plan.arrives.protocol)) break;
         // RFC 6056 section 3.3.1: from the dynamic range and below, at random.
         leaves.source_port = static_cast<std::uint16_t>(1024 + state.next_random() % 64512);
     }
     sessions.give_back(worker, number);
-    return {session::kNoFlow, DropReason::session_conflict};
+    return refused(DropReason::session_conflict);
 }
 
 template Committed commit<session::Ipv4>(Worker::State&, const Plan&, session::TcpState);

@@ -27,7 +27,8 @@ class Counter {
 struct ZoneCounters {
     std::array<Counter, kDropReasons> drops;
     Counter connections_created;
-    Counter connections_ended;  // live ones are the difference, summed over the workers
+    Counter connections_ended;    // live ones are the difference, summed over the workers
+    Counter connections_evicted;  // ended early, unanswered or closed, to make room for new ones
 };
 
 struct PortCounters {

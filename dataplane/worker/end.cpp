@@ -35,8 +35,11 @@ template <class Family>
 bool end_connection(Worker::State& state, session::ConnectionIndex number, EndReason reason,
                     DropReason drop_reason) {
     auto& sessions = table<Family>(state);
-    if (!sessions.end(state.options.index, number)) return false;
+    const std::uint32_t before = sessions.end(state.options.index, number);
+    if (before == 0) return false;
     // It rests until the next quiescent state: still readable.
+    state.shared.sessions->limits.release(claim_of<Family>(sessions.connection(number), before),
+                                          (before & session::kEndpointCounts) != 0);
     state.counters.zone[sessions.connection(number).zone_slot].connections_ended.add(1);
     ConnectionEvent event = describe<Family>(state, number);
     event.kind = ConnectionEvent::Kind::ended;

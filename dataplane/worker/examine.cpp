@@ -89,7 +89,9 @@ Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex ind
         const std::uint32_t slack = event == TcpEvent::fin ? session::kFinSlack : 0;
         if (!session::in_window(sequence, own, peer, slack)) return Outcome::carry;
     }
-    if (connection.move(before, step.next) && step.next == TcpState::established)
+    if (!connection.move(before, step.next)) return Outcome::carry;
+    if (step.next >= TcpState::established) note_answer<Family>(state, number);
+    if (step.next == TcpState::established)
         for (const auto flow : {session::forward_of(number), session::reverse_of(number)})
             sessions.flow(flow).state.target.fetch_and(
                 ~static_cast<std::uint32_t>(session::kTracked), std::memory_order_relaxed);
@@ -185,6 +187,11 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
             case Outcome::miss:
                 return missed();
         }
+    } else if (session::is_reverse(index) &&
+               (flow.state.target.load(std::memory_order_relaxed) & session::kTracked) != 0) {
+        note_answer<Family>(state, number);
+        flow.state.target.fetch_and(~static_cast<std::uint32_t>(session::kTracked),
+                                    std::memory_order_relaxed);
     }
     if ((flow.state.target.load(std::memory_order_relaxed) & session::kMetered) != 0 &&
         !within_meters<Family>(state, item, index))

@@ -26,6 +26,7 @@ enum class EndReason : std::uint8_t {
     idle,            // longer than its protocol's timeout
     policy_changed,  // no longer allowed, or its key or translation no longer permitted
     reopened,        // its key was opened anew after it had closed
+    evicted,         // unanswered or closed, and its room was needed
 };
 
 struct ConnectionEvent {

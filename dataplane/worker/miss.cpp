@@ -32,6 +32,29 @@ class Shares {
     unsigned share_ = 1;
 };
 
+// Where a connection from outside is charged: by destination, with words nobody can guess.
+std::uint64_t outside_cell(const Worker::State& state, const Packet& packet) {
+    const auto& seed = state.shared.sessions->seed;
+    std::array<std::uint64_t, 2> words;
+    std::memcpy(words.data(), packet.tuple.destination.bytes.data(), sizeof words);
+    return session::mix(words[0] ^ seed.words[0], words[1] ^ seed.words[1]);
+}
+
+// Charged before it is walked, whatever the walk will say. The sender's own rate, and its VPC's.
+Drop charge(Worker::State& state, const Packet& packet) {
+    session::Limits& limits = state.shared.sessions->limits;
+    if (packet.side == Side::uplink) {
+        std::uint32_t zone = 0;
+        const DropReason reason =
+            limits.charge_outside(outside_cell(state, packet), zone, state.now);
+        return {reason, policy::ZoneSlot{zone}, nullptr};
+    }
+    const policy::Sender sender = state.shared.sender_of(*state.snapshot, packet);
+    if (!sender.zone) return {};  // nobody's VPC: the walk says so at its first step
+    return {limits.charge(sender.zone.value, sender.endpoint, sender.limits, state.now),
+            sender.zone, nullptr};
+}
+
 // The first state of a connection that this packet may open; none: it may not.
 struct Opening {
     bool opens = false;
@@ -90,6 +113,8 @@ template <class Family>
 void open(Worker::State& state, const Item& item, const Packet& packet, std::uint64_t hash) {
     Plan plan = state.shared.walk(*state.snapshot, packet, policy::WalkMode::packet);
     state.counters.walks.add(1);
+    if (packet.side == Side::uplink && plan.zone)
+        state.shared.sessions->limits.learn(outside_cell(state, packet), plan.zone.value);
     const Opening how = opening(state, item.headers);
     bool reply = false;
     if (plan.verdict == Verdict::answer) return answer(state, item, plan);
@@ -127,11 +152,13 @@ void run_miss(Worker::State& state, const Item& item, Shares& shares) {
     // An earlier packet of this burst may have opened it.
     const session::FlowIndex found = sessions.find(key, hash);
     if (found != session::kNoFlow) return carry_found<Family>(state, item, hash, found);
+    const Packet packet = wire::to_packet(contiguous(item.mbuf), item.headers, item.port);
+    if (const Drop refused = charge(state, packet); refused.reason != DropReason::none)
+        return drop(state, item, refused);
     if (!shares.take(item))
         return drop(state, item,
                     {DropReason::walk_budget, claimed_zone(state, item.headers), nullptr});
-    open<Family>(state, item, wire::to_packet(contiguous(item.mbuf), item.headers, item.port),
-                 hash);
+    open<Family>(state, item, packet, hash);
 }
 
 }  // namespace

@@ -44,6 +44,20 @@ void refresh_connection(Worker::State& state, session::Connection& connection,
 template <class Family>
 bool end_connection(Worker::State& state, session::ConnectionIndex connection, EndReason reason,
                     DropReason drop_reason);
+// room.cpp: whether one more connection may be opened, if need be in the place of an old one
+// of the same VPC or endpoint that nobody has answered or that has closed.
+template <class Family>
+DropReason make_room(Worker::State& state, const session::Limits::Claim& claim,
+                     const SessionLimits& endpoint);
+// Ends the oldest such connection of any VPC among the next few: the table is full.
+template <class Family>
+void evict_any(Worker::State& state);
+// Somebody answered the connection: it is not half open any more.
+template <class Family>
+void note_answer(Worker::State& state, session::ConnectionIndex connection);
+template <class Family>
+session::Limits::Claim claim_of(const session::Connection& connection, std::uint32_t flags);
+
 void tell(Worker::State& state, const ConnectionEvent& event);
 template <class Family>
 ConnectionEvent describe(Worker::State& state, session::ConnectionIndex connection);

@@ -111,6 +111,9 @@ struct Worker::State {
     RateLimit error_limit{1000, 100};  // ICMP errors sent
     std::uint64_t random = 0x9e3779b97f4a7c15ULL;
 
+    // Where the search for connections to evict goes on: IPv4, IPv6.
+    std::array<std::uint32_t, 2> evict_cursor{};
+
     // Ageing.
     std::array<std::uint32_t, 2> age_cursor{};  // IPv4, IPv6
     std::array<std::uint32_t, 2> age_quota{};

@@ -44,6 +44,7 @@ struct Shared {
     const std::atomic<const policy::Snapshot*>* root = nullptr;  // nullptr inside: not ready
     policy::WalkFunction walk = nullptr;
     policy::ZoneFunction zone_of = nullptr;
+    policy::SenderFunction sender_of = nullptr;
     const policy::AdjacencyTable* adjacencies = nullptr;
     const policy::SourceTable* sources = nullptr;
     // Generation of the last commit that concerned a zone, by ZoneSlot.

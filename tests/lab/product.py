@@ -69,7 +69,8 @@ url = "sqlite:{folder}/state.db"
 
 
 class Gateway:
-    def __init__(self, folder, fabric, manifest, controllers, name="gw1", workers=(0, 1), mtu=1600):
+    def __init__(self, folder, fabric, manifest, controllers, name="gw1", workers=(0, 1), mtu=1600,
+                 sessions=""):
         self.name, self.folder, self.space = name, folder, fabric.gateway
         self.listen = f"unix:{folder}/{name}.of"
         self.state_dir = folder / name
@@ -83,6 +84,7 @@ state_dir = "{self.state_dir}"
 hugepages = "off"
 [sessions]
 capacity = 100000
+{sessions}
 [[port]]
 role = "underlay"
 device = "net_af_packet0,iface=u0"

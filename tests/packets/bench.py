@@ -43,9 +43,9 @@ class Wire:
 class Bench:
     """The lab's fabric with a gateway on it, without controller and without tenants."""
 
-    def __init__(self, workers=(0,)):
+    def __init__(self, workers=(0,), sessions=""):
         self.manifest = manifest.Manifest("sluice-packets")
-        self.workers = workers
+        self.workers, self.sessions = workers, sessions
 
     def __enter__(self):
         self.manifest.lock()
@@ -67,7 +67,7 @@ class Bench:
         self._sinks.append(netns.within(self.fabric.internet, lambda: _sink(9000)))
         self.gateway = product.Gateway(self.manifest.folder, self.fabric, self.manifest,
                                        f"unix:{self.manifest.folder}/nobody.of",
-                                       workers=self.workers)
+                                       workers=self.workers, sessions=self.sessions)
         self.gateway.daemon.start()
         shell.run("ovs-ofctl", "-O", "OpenFlow13", "--bundle", "add-flows", self.gateway.listen,
                   TABLES)
@@ -79,6 +79,9 @@ class Bench:
     def __exit__(self, *_):
         self._save_log()
         self.manifest.clear()
+        for wire in getattr(self, "wires", {}).values():
+            wire.socket.close()
+        self.manifest.unlock()
 
     def _save_log(self):
         logs = shell.BUILD / "test-logs"

@@ -8,6 +8,8 @@ case.toml:
   from      host1 (default), host2, rogue, internet
   send      a Python expression in the words of words.py: one frame or a list of frames.
             `port` is a number that no other case uses.
+  sessions  lines for [sessions] of the gateway's configuration: it is a gateway of the case's own
+  rest      seconds to wait before, for limits by time
   drops     {reason: packets}; all of `send` where `out` is empty and this names one reason as text
   out       [{to, frame}]: what leaves, in any order; `frame` an expression, on the underlay the
             inner one. `frames` instead: a list. `match`: only these octets, [[offset, expr], …]
@@ -15,6 +17,7 @@ case.toml:
 import argparse
 import pathlib
 import sys
+import time
 import tomllib
 
 import bench
@@ -80,6 +83,7 @@ def judge(case, port, sent, drops, outputs):
 
 def run_case(made, case, port):
     frames = as_list(evaluate(case["send"], port))
+    time.sleep(case.get("rest", 0))
     made.drain()
     before = made.drops()
     for frame in frames:
@@ -111,15 +115,21 @@ def main():
     parser.add_argument("case", nargs="*")
     args = parser.parse_args()
     failed = False
+    gateways = {}  # the cases by the configuration that they want
+    for number, (name, case) in enumerate(cases(args.case)):
+        gateways.setdefault(case.get("sessions", ""), []).append((10000 + number * 100, name, case))
     try:
-        with bench.Bench() as made:
-            warm_up(made)
-            for number, (name, case) in enumerate(cases(args.case)):
-                wrong = run_case(made, case, 10000 + number * 100)
-                failed |= bool(wrong)
-                print(f"not ok packets/{name}: {wrong}" if wrong else f"ok packets/{name}", flush=True)
-                if not made.gateway.daemon.running:
-                    raise shell.LabError(f"sluiced ended: {made.gateway.daemon.last_words()}")
+        for sessions, wanted in gateways.items():
+            with bench.Bench(sessions=sessions) as made:
+                warm_up(made)
+                for port, name, case in wanted:
+                    wrong = run_case(made, case, port)
+                    failed |= bool(wrong)
+                    print(f"not ok packets/{name}: {wrong}" if wrong else f"ok packets/{name}",
+                          flush=True)
+                    if not made.gateway.daemon.running:
+                        raise shell.LabError(
+                            f"sluiced ended: {made.gateway.daemon.last_words()}")
     except shell.LabError as error:
         failed = True
         print(f"not ok packets: {error}")

@@ -71,3 +71,34 @@ def changed(packet, at, new):
 def from_internet(packet, destination=Fabric.uplink_mac):
     """A frame of the internet host on the uplink; its own MAC does not matter."""
     return ether("02:11:22:33:44:55", destination, 0x0800, packet)
+
+
+def b_to_c(port, ttl=64):
+    """A datagram of B to C, as it is sent; with TTL 63 as it arrives."""
+    ends = (MAC_B, MAC_GATEWAY) if ttl == 64 else (MAC_GATEWAY_C, MAC_C)
+    return to_b(datagram(port, C, B, ttl=ttl), *ends)
+
+
+def c_to_b(port, ttl=64):
+    """C's answer."""
+    ends = (MAC_C, MAC_GATEWAY_C) if ttl == 64 else (MAC_GATEWAY, MAC_B)
+    return to_b(ipv4(C, B, 17, udp(C, B, 9000, port, b"sluice"), ttl=ttl), *ends)
+
+
+def answered(port, count):
+    """Connections of B to C that C answers: the frames on their way to the gateway."""
+    return [tunnel(frame(number), HOST2)
+            for number in range(port, port + count) for frame in (b_to_c, c_to_b)]
+
+
+def answered_out(port, count):
+    return [frame(number, 63) for number in range(port, port + count) for frame in (b_to_c, c_to_b)]
+
+
+def unanswered(port, count):
+    """Connections of B to C that C does not answer."""
+    return [tunnel(b_to_c(number), HOST2) for number in range(port, port + count)]
+
+
+def unanswered_out(port, count):
+    return [b_to_c(number, 63) for number in range(port, port + count)]

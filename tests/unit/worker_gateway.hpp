@@ -100,8 +100,11 @@ struct Tunnelled {
 
 class Gateway : public World {
   public:
-    explicit Gateway(worker::WorkerOptions options = {})
-        : devices_(Devices::get()), reachability_(adjacencies, sources, qsbr, routes_) {
+    explicit Gateway(worker::WorkerOptions options = {},
+                     const session::SessionOptions& tables = small_tables())
+        : sessions(tables, qsbr),
+          devices_(Devices::get()),
+          reachability_(adjacencies, sources, qsbr, routes_) {
         free_before_ = rte_mempool_avail_count(devices_.pool);
         World::install = [this](const policy::Delta& delta) { follow(delta); };
         for (const IpAddress& vtep : {ip("192.0.2.11"), ip("192.0.2.12"), ip("2001:db8:ff::13")})
@@ -113,6 +116,7 @@ class Gateway : public World {
         shared.root = &store.root();
         shared.walk = policy::walk;
         shared.zone_of = policy::zone_of;
+        shared.sender_of = policy::sender_of;
         shared.adjacencies = &adjacencies;
         shared.sources = &sources;
         shared.changed = store.changed();
@@ -291,17 +295,18 @@ class Gateway : public World {
         CHECK(all_drops() == all + 1);
     }
 
-    session::Sessions sessions{small_tables(), qsbr};
-    session::MeterTable meters{64, 1};
-    worker::Shared shared;
-    std::unique_ptr<worker::Worker> worker;
-
-  private:
     static session::SessionOptions small_tables() {
         session::SessionOptions options;
         options.ipv4_capacity = options.ipv6_capacity = 1024;
         return options;
     }
+
+    session::Sessions sessions;
+    session::MeterTable meters{64, 1};
+    worker::Shared shared;
+    std::unique_ptr<worker::Worker> worker;
+
+  private:
     static std::vector<port::Port> make_ports() {
         port::Port underlay;
         underlay.id = kUnderlay;

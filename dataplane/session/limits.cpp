@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/session/limits.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace sluice::session {
+
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kCountMask = 0xffffffffU;
+
+// An eighth of a second's worth at once, and not less than 16.
+bool conforms(RateWord& word, std::uint32_t per_second, std::uint64_t now) {
+    if (per_second == 0) return true;
+    const std::uint64_t interval = kSecond / per_second;
+    return word.take(now, interval, std::max(kSecond / 8, interval * 15));
+}
+
+std::uint32_t first_set(std::uint32_t own, std::uint32_t otherwise) {
+    return own != 0 ? own : otherwise;
+}
+std::uint32_t share(std::uint32_t eighths, std::uint32_t free) {
+    if (eighths == 0) return ~0U;
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(std::uint64_t{free} * eighths / 8, ~0U));
+}
+std::uint32_t lower(std::uint32_t bound, std::uint32_t of_share) {
+    return bound == 0 ? of_share : std::min(bound, of_share);
+}
+
+// `bound`: absolute, 0 none, over both families; shares are of this family.
+bool exceeds(std::uint32_t bound, std::uint32_t all, std::uint32_t of_share, std::uint32_t here) {
+    return (bound != 0 && all >= bound) || here >= of_share;
+}
+
+}  // namespace
+
+bool RateWord::take(std::uint64_t now, std::uint64_t interval, std::uint64_t tolerance) {
+    std::uint64_t next = next_.load(kRelaxed);
+    while (true) {
+        const std::uint64_t from = std::max(next, now);
+        if (from - now > tolerance) return false;
+        if (next_.compare_exchange_weak(next, from + interval, kRelaxed)) return true;
+    }
+}
+
+LimitDefaults LimitDefaults::of(std::uint32_t capacity, unsigned workers) {
+    // A small table is no reason to be slow.
+    constexpr std::uint32_t kLeast = 10'000, kWalksOfWorker = 500'000;
+    LimitDefaults result;
+    result.vpc.per_second =
+        std::max(kLeast, std::min(capacity / 4, kWalksOfWorker * std::max(1U, workers)));
+    result.endpoint.per_second = result.vpc.per_second / 4;
+    return result;
+}
+
+Limits::Limits(const Allocate& allocate, const LimitDefaults& defaults, std::uint32_t zones,
+               std::uint32_t endpoints)
+    : defaults_(defaults),
+      mask_(std::bit_ceil(std::max<std::size_t>(endpoints, kWays) / kWays) - 1),
+      zones_(allocate, zones),
+      sets_(allocate, mask_ + 1),
+      outside_(allocate, kOutside) {}
+
+void Limits::set(std::uint32_t zone, const SessionLimits& limits) {
+    Zone& of = zones_[zone];
+    of.limit_connections.store(limits.connections, kRelaxed);
+    of.limit_half_open.store(limits.half_open, kRelaxed);
+    of.limit_rate.store(limits.per_second, kRelaxed);
+}
+
+std::size_t Limits::set_of(EndpointId endpoint) const {
+    return (endpoint.value * 0x9e3779b97f4a7c15ULL >> 32) & mask_;
+}
+
+// The endpoint's place, or one that it may have; none when eight others have connections.
+Limits::Place Limits::find(EndpointId endpoint) const {
+    Set& set = sets_[set_of(endpoint)];
+    Place vacant;
+    for (std::size_t way = 0; way < kWays; ++way) {
+        const std::uint64_t owner = set.owner[way].load(kRelaxed);
+        if (owner >> 32 == endpoint.value) return {&set, way};
+        if ((owner & kCountMask) == 0 && vacant.set == nullptr) vacant = {&set, way};
+    }
+    return vacant;
+}
+
+DropReason Limits::charge(std::uint32_t number, EndpointId endpoint, const SessionLimits& own,
+                          std::uint64_t now) {
+    Zone& zone = zones_[number];
+    const std::uint32_t vpc = first_set(zone.limit_rate.load(kRelaxed), defaults_.vpc.per_second);
+    const std::uint32_t each = first_set(own.per_second, defaults_.endpoint.per_second);
+    if (!endpoint)
+        return conforms(zone.unknown, each, now) ? DropReason::none
+                                                 : DropReason::vpc_connection_rate;
+    if (const Place place = find(endpoint); place.set != nullptr) {
+        auto& owner = place.set->owner[place.way];
+        std::uint64_t before = owner.load(kRelaxed);
+        // Whoever takes a place takes what is left of its rate, too.
+        if (before >> 32 != endpoint.value && (before & kCountMask) == 0)
+            owner.compare_exchange_strong(before, std::uint64_t{endpoint.value} << 32, kRelaxed);
+        if (!conforms(place.set->rate[place.way], each, now))
+            return DropReason::endpoint_connection_rate;
+    }
+    return conforms(zone.known, vpc, now) ? DropReason::none : DropReason::vpc_connection_rate;
+}
+
+DropReason Limits::charge_outside(std::uint64_t address, std::uint32_t& number, std::uint64_t now) {
+    Outside& cell = outside_[address % kOutside];
+    const std::uint64_t owner = cell.owner.load(kRelaxed);
+    number = owner >> 32 == address >> 32 ? static_cast<std::uint32_t>(owner) : 0;
+    if (!conforms(cell.rate, defaults_.endpoint.per_second, now))
+        return DropReason::endpoint_connection_rate;
+    if (number == 0) return DropReason::none;
+    Zone& zone = zones_[number];
+    const std::uint32_t vpc = first_set(zone.limit_rate.load(kRelaxed), defaults_.vpc.per_second);
+    return conforms(zone.outside, vpc, now) ? DropReason::none : DropReason::vpc_connection_rate;
+}
+
+void Limits::learn(std::uint64_t address, std::uint32_t zone) {
+    auto& owner = outside_[address % kOutside].owner;
+    const std::uint64_t wanted = (address >> 32 << 32) | zone;
+    if (owner.load(kRelaxed) != wanted) owner.store(wanted, kRelaxed);
+}
+
+SessionLimits Limits::vpc_limits(const SessionLimits& own, std::uint32_t free) const {
+    return {lower(first_set(own.connections, defaults_.vpc.connections),
+                  share(defaults_.vpc_connections, free)),
+            lower(first_set(own.half_open, defaults_.vpc.half_open),
+                  share(defaults_.vpc_half_open, free)),
+            first_set(own.per_second, defaults_.vpc.per_second)};
+}
+
+SessionLimits Limits::endpoint_limits(const SessionLimits& own, std::uint32_t free) const {
+    return {lower(first_set(own.connections, defaults_.endpoint.connections),
+                  share(defaults_.endpoint_connections, free)),
+            lower(first_set(own.half_open, defaults_.endpoint.half_open),
+                  share(defaults_.endpoint_half_open, free)),
+            first_set(own.per_second, defaults_.endpoint.per_second)};
+}
+
+DropReason Limits::check(const Claim& claim, const SessionLimits& endpoint,
+                         std::uint32_t free) const {
+    const Zone& zone = zones_[claim.zone];
+    const auto here = [&](const auto& counts) { return counts[claim.family].load(kRelaxed); };
+    const auto all = [](const auto& counts) {
+        return counts[0].load(kRelaxed) + counts[1].load(kRelaxed);
+    };
+    const auto own = [](std::uint32_t set, std::uint32_t otherwise) {
+        return first_set(set, otherwise);
+    };
+    if (claim.endpoint) {
+        const Place place = find(claim.endpoint);
+        if (place.set != nullptr) {
+            const std::uint64_t owner = place.set->owner[place.way].load(kRelaxed);
+            const auto connections = owner >> 32 == claim.endpoint.value
+                                         ? static_cast<std::uint32_t>(owner & kCountMask)
+                                         : 0;
+            const auto half_open = place.set->half_open[place.way].load(kRelaxed);
+            if (exceeds(own(endpoint.connections, defaults_.endpoint.connections), connections,
+                        share(defaults_.endpoint_connections, free), connections))
+                return DropReason::endpoint_connections;
+            if (claim.half_open &&
+                exceeds(own(endpoint.half_open, defaults_.endpoint.half_open), half_open,
+                        share(defaults_.endpoint_half_open, free), half_open))
+                return DropReason::endpoint_half_open;
+        }
+    }
+    if (exceeds(own(zone.limit_connections.load(kRelaxed), defaults_.vpc.connections),
+                all(zone.connections), share(defaults_.vpc_connections, free),
+                here(zone.connections)))
+        return DropReason::vpc_connections;
+    if (claim.half_open &&
+        exceeds(own(zone.limit_half_open.load(kRelaxed), defaults_.vpc.half_open),
+                all(zone.half_open), share(defaults_.vpc_half_open, free), here(zone.half_open)))
+        return DropReason::vpc_half_open;
+    return DropReason::none;
+}
+
+bool Limits::take(const Claim& claim) {
+    Zone& zone = zones_[claim.zone];
+    zone.connections[claim.family].fetch_add(1, kRelaxed);
+    if (claim.half_open) zone.half_open[claim.family].fetch_add(1, kRelaxed);
+    if (!claim.endpoint) return false;
+    // Another worker may be taking the same place for somebody else.
+    for (int attempt = 0; attempt < 4; ++attempt) {
+        const Place place = find(claim.endpoint);
+        if (place.set == nullptr) return false;
+        auto& owner = place.set->owner[place.way];
+        std::uint64_t before = owner.load(kRelaxed);
+        const bool mine = before >> 32 == claim.endpoint.value;
+        if (!mine && (before & kCountMask) != 0) continue;
+        const std::uint64_t after =
+            mine ? before + 1 : (std::uint64_t{claim.endpoint.value} << 32 | 1);
+        if (!owner.compare_exchange_strong(before, after, std::memory_order_acq_rel, kRelaxed))
+            continue;
+        if (claim.half_open) place.set->half_open[place.way].fetch_add(1, kRelaxed);
+        return true;
+    }
+    return false;
+}
+
+// Two workers that see different places become vacant may give one endpoint two of them for a
+// while: whatever is taken back comes from one that has it.
+void Limits::take_back_half_open(EndpointId endpoint) {
+    Set& set = sets_[set_of(endpoint)];
+    for (std::size_t way = 0; way < kWays; ++way) {
+        if (set.owner[way].load(kRelaxed) >> 32 != endpoint.value) continue;
+        std::uint32_t count = set.half_open[way].load(kRelaxed);
+        while (count != 0)
+            if (set.half_open[way].compare_exchange_weak(count, count - 1, kRelaxed)) return;
+    }
+}
+
+void Limits::answered(const Claim& claim, bool endpoint_counts) {
+    zones_[claim.zone].half_open[claim.family].fetch_sub(1, kRelaxed);
+    if (endpoint_counts) take_back_half_open(claim.endpoint);
+}
+
+void Limits::release(const Claim& claim, bool endpoint_counts) {
+    Zone& zone = zones_[claim.zone];
+    zone.connections[claim.family].fetch_sub(1, kRelaxed);
+    if (claim.half_open) zone.half_open[claim.family].fetch_sub(1, kRelaxed);
+    if (!endpoint_counts) return;
+    if (claim.half_open) take_back_half_open(claim.endpoint);
+    Set& set = sets_[set_of(claim.endpoint)];
+    for (auto& owner : set.owner) {
+        std::uint64_t before = owner.load(kRelaxed);
+        while (before >> 32 == claim.endpoint.value && (before & kCountMask) != 0)
+            if (owner.compare_exchange_weak(before, before - 1, std::memory_order_acq_rel,
+                                            kRelaxed))
+                return;
+    }
+}
+
+Limits::Use Limits::use(std::uint32_t number) const {
+    const Zone& zone = zones_[number];
+    Use result;
+    for (std::size_t family = 0; family < 2; ++family) {
+        result.connections[family] = zone.connections[family].load(kRelaxed);
+        result.half_open[family] = zone.half_open[family].load(kRelaxed);
+    }
+    result.set = {zone.limit_connections.load(kRelaxed), zone.limit_half_open.load(kRelaxed),
+                  zone.limit_rate.load(kRelaxed)};
+    return result;
+}
+
+Limits::Use Limits::use(EndpointId endpoint) const {
+    Use result;
+    const Place place = find(endpoint);
+    if (place.set == nullptr) return result;
+    const std::uint64_t owner = place.set->owner[place.way].load(kRelaxed);
+    if (owner >> 32 != endpoint.value) return result;
+    result.connections[0] = static_cast<std::uint32_t>(owner & kCountMask);
+    result.half_open[0] = place.set->half_open[place.way].load(kRelaxed);
+    return result;
+}
+
+}  // namespace sluice::session
