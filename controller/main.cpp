@@ -4,11 +4,14 @@
 // event loop.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 
 #include "controller/api/api.hpp"
@@ -27,6 +30,21 @@ int refuse(const std::string& sentence) {
     return kBadInput;
 }
 
+// Why no file can be made there; empty: it can.
+std::string folder_problem(const std::filesystem::path& file) {
+    const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+    std::error_code error;
+    const auto status = std::filesystem::status(folder, error);
+    if (!std::filesystem::status_known(status))
+        return folder.string() + " cannot be reached: " + error.message();
+    if (!std::filesystem::exists(status))
+        return "there is no folder " + folder.string() + ": create it";
+    if (!std::filesystem::is_directory(status)) return folder.string() + " is no folder";
+    if (access(folder.c_str(), W_OK | X_OK) != 0)
+        return "nothing can be written in " + folder.string() + ": " + std::strerror(errno);
+    return {};
+}
+
 // Everything that is wrong with the file and with what it names.
 std::vector<std::string> problems_of(const config::Parsed& parsed, const std::string& path) {
     std::vector<std::string> problems;
@@ -34,18 +52,24 @@ std::vector<std::string> problems_of(const config::Parsed& parsed, const std::st
         problems.push_back(config::to_string(problem, path));
     // A file that cannot be read names nothing: its defaults are not to be judged.
     if (!parsed.problems.empty() && parsed.problems.front().key.empty()) return problems;
-    const auto add = [&](const Result<void>& result, const char* key) {
-        if (!result) problems.push_back(path + ": " + key + ": " + result.error().message);
+    const auto say = [&](const char* key, std::string message) {
+        problems.push_back(config::to_string({parsed.line_of(key), key, std::move(message)}, path));
     };
-    for (const auto& address : parsed.config.openflow)
-        add(southbound::check_listen_address(address), "openflow.listen");
-    add(store::check_url(parsed.config.store), "store.url");
-    const auto file = parsed.config.store.substr(parsed.config.store.find(':') + 1);
-    const auto folder = std::filesystem::path(file).parent_path();
-    std::error_code ignored;
-    if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
-        problems.push_back(path + ": store.url: there is no folder " + folder.string() +
-                           ": create it");
+    const auto add = [&](const Result<void>& result, const char* key) {
+        if (!result) say(key, result.error().message);
+        return result.ok();
+    };
+    for (const auto& address : parsed.config.openflow) {
+        if (!add(southbound::check_listen_address(address), "openflow.listen")) continue;
+        if (!address.starts_with("unix:")) continue;
+        if (auto why = folder_problem(address.substr(5)); !why.empty())
+            say("openflow.listen", std::move(why));
+    }
+    if (add(store::check_url(parsed.config.store), "store.url"))
+        if (auto why =
+                folder_problem(parsed.config.store.substr(parsed.config.store.find(':') + 1));
+            !why.empty())
+            say("store.url", std::move(why));
     if (!parsed.config.tokens.empty())
         if (const auto tokens = api::Tokens::read(parsed.config.tokens); !tokens)
             problems.push_back(tokens.error().message);

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -54,7 +55,9 @@ void start_log(config::LogLevel level) {
 int run(const config::Config& config, const std::string& file) {
     auto gateway = control::Gateway::open(config, pipeline());
     if (!gateway)
-        return refuse({config::Problem{0, gateway.error().path, gateway.error().message}}, file);
+        return refuse({config::Problem{config.line_of(gateway.error().path), gateway.error().path,
+                                       gateway.error().message}},
+                      file);
     (*gateway)->run();
     return 0;
 }
@@ -90,16 +93,21 @@ int main(int argc, char** argv) {
         return 0;
     }
     if (file.empty()) file = checked;
-    auto parsed = config::load(file);
-    if (const auto* problems = std::get_if<std::vector<config::Problem>>(&parsed))
-        return refuse(*problems, file);
-    const auto& config = std::get<config::Config>(parsed);
+    const bool only_check = !checked.empty();
+    auto [config, problems] = config::read_file(file);
     start_log(config.log);
-    if (const auto problems = control::check_machine(config); !problems.empty())
-        return refuse(problems, file);
-    if (!checked.empty()) {
-        std::printf("%s: no problem found\n", file.c_str());
-        return 0;
-    }
-    return run(config, file);
+    const auto machine = control::check_machine(
+        config, only_check ? control::Depth::drivers : control::Depth::start);
+    problems.insert(problems.end(), machine.problems.begin(), machine.problems.end());
+    std::stable_sort(problems.begin(), problems.end(),
+                     [](const auto& a, const auto& b) { return a.line < b.line; });
+    if (only_check && machine.runs)
+        std::printf(
+            "%s: a gateway runs on %s (process %s): its memory and sockets were not "
+            "checked\n",
+            file.c_str(), config.state_dir.c_str(), machine.runs->c_str());
+    if (!problems.empty()) return refuse(problems, file);
+    if (!only_check) return run(config, file);
+    std::printf("%s: no problem found\n", file.c_str());
+    return 0;
 }

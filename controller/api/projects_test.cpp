@@ -166,4 +166,13 @@ TEST_CASE("a bad tokens file is told by line and key") {
           std::string::npos);
     CHECK(message("token = 1\n").starts_with("t.toml:1: token:"));
     CHECK(message("[[token]\n").starts_with("t.toml:1:"));
+    // All of it, not only the first.
+    CHECK(message("[[token]]\ntoken = \"short\"\nrole = \"boss\"\ncolour = 1\n[[token]]\n"
+                  "token = \"12345678\"\nrole = \"reader\"\n[[token]]\ntoken = \"12345678\"\n"
+                  "role = \"admin\"\n") ==
+          "t.toml:4: colour: expected one of token, name, project, role\n"
+          "t.toml:3: role: expected admin, member, reader or agent\n"
+          "t.toml:1: token: expected at least 8 characters\n"
+          "t.toml:5: project: expected the project that the token is for\n"
+          "t.toml:8: token: expected each token once");
 }

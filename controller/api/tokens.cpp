@@ -4,8 +4,11 @@
 #include <toml++/toml.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 namespace sluice::api {
@@ -18,13 +21,22 @@ constexpr std::array<std::pair<std::string_view, Role>, 4> kRoles{{{"admin", Rol
                                                                    {"reader", Role::reader},
                                                                    {"agent", Role::agent}}};
 
-Error wrong(const std::string& path, const toml::node& node, const std::string& key,
-            const std::string& expected) {
-    return Error{Error::Code::invalid,
-                 path + ":" + std::to_string(node.source().begin.line) + ": " + key +
-                     ": expected " + expected,
-                 key};
-}
+// Everything that is wrong with the file, a line each.
+class Problems {
+  public:
+    explicit Problems(const std::string& path) : path_(path) {}
+    void add(const toml::node& node, const std::string& key, const std::string& expected) {
+        add(path_ + ":" + std::to_string(node.source().begin.line) + ": " + key + ": expected " +
+            expected);
+    }
+    void add(const std::string& line) { lines_ += (lines_.empty() ? "" : "\n") + line; }
+    [[nodiscard]] bool empty() const { return lines_.empty(); }
+    [[nodiscard]] Error error() const { return {Error::Code::invalid, lines_, {}}; }
+
+  private:
+    const std::string& path_;
+    std::string lines_;
+};
 
 // Every octet is compared, so that the time tells nothing of how much was right.
 bool same_secret(std::string_view a, std::string_view b) {
@@ -35,33 +47,43 @@ bool same_secret(std::string_view a, std::string_view b) {
     return difference == 0;
 }
 
-Result<Token> read_token(const toml::table& table, const std::string& path) {
+std::optional<Role> role_of(std::string_view word) {
+    for (const auto& [known, role] : kRoles)
+        if (known == word) return role;
+    return std::nullopt;
+}
+
+// As far as it makes sense; what does not is among the problems.
+Token read_token(const toml::table& table, Problems& problems) {
+    constexpr const char* kRoleNames = "admin, member, reader or agent";
     Token token;
-    bool has_role = false;
+    std::optional<Role> role;
     for (const auto& [key, node] : table) {
         const std::string name(key.str());
         const auto text = node.value<std::string>();
-        if (name != "token" && name != "name" && name != "project" && name != "role")
-            return wrong(path, node, name, "one of token, name, project, role");
-        if (!text || text->empty()) return wrong(path, node, name, "a string that is not empty");
-        if (name == "token") token.secret = *text;
-        if (name == "name") token.name = *text;
-        if (name == "project") token.project = *text;
-        if (name == "role") {
-            for (const auto& [word, role] : kRoles)
-                if (word == *text) {
-                    token.role = role;
-                    has_role = true;
-                }
-            if (!has_role) return wrong(path, node, name, "admin, member, reader or agent");
+        if (name != "token" && name != "name" && name != "project" && name != "role") {
+            problems.add(node, name, "one of token, name, project, role");
+        } else if (!node.is_string() || !text || text->empty()) {
+            problems.add(node, name, "a string that is not empty");
+        } else if (name == "token") {
+            token.secret = *text;
+        } else if (name == "name") {
+            token.name = *text;
+        } else if (name == "project") {
+            token.project = *text;
+        } else {
+            role = role_of(*text);
+            if (!role) problems.add(node, name, kRoleNames);
         }
     }
-    if (token.secret.size() < kShortestSecret)
-        return wrong(path, table, "token",
-                     "at least " + std::to_string(kShortestSecret) + " characters");
-    if (!has_role) return wrong(path, table, "role", "admin, member, reader or agent");
-    if (token.project.empty() && token.role != Role::admin)
-        return wrong(path, table, "project", "the project that the token is for");
+    token.role = role.value_or(Role::reader);
+    // What is there and wrong was said.
+    if (token.secret.size() < kShortestSecret &&
+        (!table.contains("token") || !token.secret.empty()))
+        problems.add(table, "token", "at least " + std::to_string(kShortestSecret) + " characters");
+    if (!table.contains("role")) problems.add(table, "role", kRoleNames);
+    if (!table.contains("project") && role && *role != Role::admin)
+        problems.add(table, "project", "the project that the token is for");
     return token;
 }
 
@@ -74,10 +96,13 @@ std::string_view to_string(Role role) {
 }
 
 Result<Tokens> Tokens::read(const std::string& path) {
+    errno = 0;
     std::ifstream file(path, std::ios::binary);
-    if (!file) return Error{Error::Code::unavailable, "cannot read " + path, {}};
     const std::string text((std::istreambuf_iterator<char>(file)), {});
-    if (file.bad()) return Error{Error::Code::unavailable, "cannot read " + path, {}};
+    if (!file.is_open() || file.bad())
+        return Error{Error::Code::unavailable,
+                     path + " cannot be read: " + std::strerror(errno != 0 ? errno : EIO),
+                     {}};
     return parse(text, path);
 }
 
@@ -93,23 +118,30 @@ Result<Tokens> Tokens::parse(std::string_view text, const std::string& path) {
     }
     Tokens tokens;
     tokens.required_ = true;
+    Problems problems(path);
     for (const auto& [key, node] : file) {
         const std::string name(key.str());
         const auto* list = node.as_array();
-        if (name != "token" || !list) return wrong(path, node, name, "[[token]] tables only");
+        if (name != "token" || !list) {
+            problems.add(node, name, "[[token]] tables only");
+            continue;
+        }
         for (const auto& item : *list) {
             const auto* table = item.as_table();
-            if (!table) return wrong(path, item, name, "[[token]] tables only");
-            auto token = read_token(*table, path);
-            if (!token) return token.error();
-            if (tokens.find(token->secret)) return wrong(path, item, "token", "each token once");
-            if (token->name.empty())
-                token->name = token->project.empty() ? std::string("admin") : token->project;
-            tokens.tokens_.push_back(std::move(*token));
+            if (!table) {
+                problems.add(item, name, "[[token]] tables only");
+                continue;
+            }
+            Token token = read_token(*table, problems);
+            if (!token.secret.empty() && tokens.find(token.secret))
+                problems.add(item, "token", "each token once");
+            if (token.name.empty()) token.name = token.project.empty() ? "admin" : token.project;
+            tokens.tokens_.push_back(std::move(token));
         }
     }
-    if (tokens.tokens_.empty())
-        return Error{Error::Code::invalid, path + ": expected at least one [[token]]", {}};
+    if (tokens.tokens_.empty() && problems.empty())
+        problems.add(path + ": expected at least one [[token]]");
+    if (!problems.empty()) return problems.error();
     return tokens;
 }
 

@@ -3,6 +3,7 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -31,6 +32,10 @@ class Reader {
             for (const auto& [inner, value] : *table)
                 read_key(name + "." + std::string(inner.str()), value);
         }
+        const auto& [api, telemetry] = std::pair(parsed_.config.api, parsed_.config.telemetry);
+        if (api.address == telemetry.address && api.port == telemetry.port)
+            parsed_.problems.push_back({parsed_.line_of("telemetry.listen"), "telemetry.listen",
+                                        "expected another address or port than api.listen's"});
         if (parsed_.config.openflow.empty()) parsed_.config.openflow.emplace_back(kDefaultOpenflow);
     }
 
@@ -38,6 +43,7 @@ class Reader {
     static constexpr const char* kDefaultOpenflow = "unix:/run/sluice/controller.of";
 
     void read_key(const std::string& key, const toml::node& node) {
+        parsed_.lines[key] = node.source().begin.line;
         if (key == "api.listen") return read_listen(key, node, parsed_.config.api);
         if (key == "telemetry.listen") return read_listen(key, node, parsed_.config.telemetry);
         if (key == "api.tokens") return read_text(key, node, parsed_.config.tokens);
@@ -78,11 +84,14 @@ class Reader {
             return fail(node, key,
                         "expected an address of the loopback: others need tls, which this release "
                         "does not have");
+        if (address->port == 0) return fail(node, key, "expected a port from 1 to 65535");
         target = *address;
     }
 
     void read_openflow(const std::string& key, const toml::node& node) {
         if (const auto* list = node.as_array()) {
+            if (list->empty())
+                fail(node, key, "expected at least one of unix:PATH, tcp:ADDRESS:PORT");
             for (const auto& item : *list) add_openflow(key, item);
             return;
         }
@@ -96,7 +105,12 @@ class Reader {
             return fail(node, key, "tls: is not supported by this release; use unix: or tcp:");
         if (!text.starts_with("unix:") && !text.starts_with("tcp:"))
             return fail(node, key, "expected unix:PATH or tcp:ADDRESS:PORT");
-        parsed_.config.openflow.push_back(text);
+        if (text.starts_with("tcp:") && text.ends_with(":0"))
+            return fail(node, key, "expected a port from 1 to 65535");
+        auto& listening = parsed_.config.openflow;
+        if (std::find(listening.begin(), listening.end(), text) != listening.end())
+            return fail(node, key, "expected each socket once");
+        listening.push_back(text);
     }
 
     void fail(const toml::node& node, const std::string& key, std::string message) {
@@ -127,12 +141,13 @@ Parsed parse_controller(std::string_view text) {
 }
 
 Parsed read_controller(const std::string& path) {
+    errno = 0;
     std::ifstream file(path, std::ios::binary);
-    std::string text;
-    if (file) text.assign(std::istreambuf_iterator<char>(file), {});
-    if (!file || file.bad()) {
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    if (!file.is_open() || file.bad()) {
         Parsed parsed;
-        parsed.problems.push_back({0, {}, "cannot be read: " + std::string(std::strerror(errno))});
+        parsed.problems.push_back(
+            {0, {}, "cannot be read: " + std::string(std::strerror(errno != 0 ? errno : EIO))});
         return parsed;
     }
     return parse_controller(text);

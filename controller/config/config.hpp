@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,13 @@ struct ControllerConfig {
 
 struct Parsed {
     ControllerConfig config;
-    std::vector<Problem> problems;  // empty: the configuration can be used
+    std::vector<Problem> problems;          // empty: the configuration can be used
+    std::map<std::string, unsigned> lines;  // of the keys that the file holds
+
+    [[nodiscard]] unsigned line_of(const std::string& key) const {
+        const auto at = lines.find(key);
+        return at == lines.end() ? 0 : at->second;
+    }
 };
 // Never throws; every problem of the file is named, not only the first.
 Parsed parse_controller(std::string_view text);

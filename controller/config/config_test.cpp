@@ -43,6 +43,17 @@ TEST_CASE("a bad file is told by line, key and what was expected") {
     CHECK(parsed.problems[2].key == "x");
 }
 
+TEST_CASE("two listeners on one address are told, and where each key stands is known") {
+    const auto parsed = parse_controller(
+        "[api]\nlisten = \"127.0.0.1:9300\"\n[telemetry]\nlisten = \"127.0.0.1:9300\"\n"
+        "[store]\nurl = \"sqlite:/nowhere/s\"\n");
+    REQUIRE(parsed.problems.size() == 1);
+    CHECK(to_string(parsed.problems[0], "f") ==
+          "f:4: telemetry.listen: expected another address or port than api.listen's");
+    CHECK(parsed.line_of("store.url") == 6);
+    CHECK(parsed.line_of("openflow.listen") == 0);
+}
+
 TEST_CASE("what is no TOML at all is told by line") {
     const auto parsed = parse_controller("[api]\nlisten = \n");
     REQUIRE(parsed.problems.size() == 1);
@@ -58,5 +69,11 @@ TEST_CASE("wrong types are problems, not surprises") {
     CHECK(
         parse_controller("[openflow]\nlisten = [1, \"tls:0.0.0.0:6653\", \"x\"]").problems.size() ==
         3);
+    CHECK(parse_controller("[openflow]\nlisten = []").problems.size() == 1);
+    CHECK(parse_controller("[openflow]\nlisten = [\"unix:/a\", \"unix:/a\"]").problems.size() == 1);
+    CHECK(parse_controller("[openflow]\nlisten = \"tcp:127.0.0.1:0\"").problems.size() == 1);
+    CHECK(parse_controller("[api]\nlisten = \"127.0.0.1:0\"").problems.size() == 1);
     CHECK(read_controller("/nonexistent/file").problems.size() == 1);
+    CHECK(read_controller("/etc/passwd/file").problems.front().message ==
+          "cannot be read: Not a directory");
 }

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <set>
-#include <sstream>
 
 #include "dataplane/config/reader.hpp"
 
@@ -112,6 +114,9 @@ void read_port(Reader::Table table, Config& config) {
     table.strings("next_hops", [&](const std::string& text) -> std::string {
         const auto address = parse_ip(text);
         if (!address || !is_unicast(*address)) return "expected a unicast IP address";
+        if (std::find(port.next_hops.begin(), port.next_hops.end(), *address) !=
+            port.next_hops.end())
+            return "expected each next hop once";
         const bool on_link = std::any_of(
             port.addresses.begin(), port.addresses.end(), [&](const InterfaceAddress& own) {
                 return own.prefix().contains(*address) && own.address != *address;
@@ -121,6 +126,9 @@ void read_port(Reader::Table table, Config& config) {
         port.next_hops.push_back(*address);
         return {};
     });
+    // On-link alone nothing of the internet is in reach.
+    if (!underlay && port.next_hops.empty() && !table.has_problem("next_hops"))
+        table.problem("next_hops", "expected the router on this link that leads to the internet");
     table.strings("neighbours", [&](const std::string& text) -> std::string {
         const auto space = text.find(' ');
         const auto address = parse_ip(std::string_view(text).substr(0, space));
@@ -129,6 +137,8 @@ void read_port(Reader::Table table, Config& config) {
                              : parse_mac(std::string_view(text).substr(space + 1));
         if (!address || !is_unicast(*address) || !mac || mac->is_multicast() || mac->is_zero())
             return "expected an IP address, one space and a MAC address";
+        for (const auto& other : port.neighbours)
+            if (other.address == *address) return "expected each neighbour once";
         port.neighbours.push_back({*address, *mac});
         return {};
     });
@@ -169,6 +179,38 @@ void read_workers(Reader::Table& root, Config& config) {
         root.problem("workers", "expected the CPU cores to run workers on, as [1, 2]");
 }
 
+// An address is the gateway's own on one port, or a neighbour's, and a VTEP is on no uplink.
+void check_owners(Reader::Table& root, const Config& config) {
+    const auto is_own = [&](const IpAddress& address) {
+        return std::any_of(config.ports.begin(), config.ports.end(), [&](const Port& port) {
+            return std::any_of(port.addresses.begin(), port.addresses.end(),
+                               [&](const auto& own) { return own.address == address; });
+        });
+    };
+    const auto refuse_own = [&](const std::string& key, const IpAddress& address) {
+        const bool vtep =
+            std::find(config.vteps.begin(), config.vteps.end(), address) != config.vteps.end();
+        if (vtep || is_own(address))
+            root.problem_at(
+                config.line_of(key), key,
+                fmt::format("expected a neighbour's address, found the gateway's own {}",
+                            to_string(address)));
+    };
+    for (std::size_t i = 0; i < config.ports.size(); ++i) {
+        const auto& port = config.ports[i];
+        for (std::size_t n = 0; n < port.next_hops.size(); ++n)
+            refuse_own(fmt::format("port[{}].next_hops[{}]", i, n), port.next_hops[n]);
+        for (std::size_t n = 0; n < port.neighbours.size(); ++n)
+            refuse_own(fmt::format("port[{}].neighbours[{}]", i, n), port.neighbours[n].address);
+        for (const auto& own : port.addresses)
+            if (port.role == Side::uplink && std::find(config.vteps.begin(), config.vteps.end(),
+                                                       own.address) != config.vteps.end())
+                root.problem_at(
+                    port.line, fmt::format("port[{}].addresses", i),
+                    fmt::format("expected no VTEP on an uplink, found {}", to_string(own.address)));
+    }
+}
+
 // What concerns several ports at once.
 void check_ports(Reader::Table& root, const Config& config) {
     if (config.ports.size() > kMostPorts)
@@ -191,6 +233,7 @@ void check_ports(Reader::Table& root, const Config& config) {
                                 fmt::format("expected each address once, found {} again",
                                             to_string(own.address)));
     }
+    check_owners(root, config);
     for (const auto& vtep : config.vteps) {
         const bool reachable =
             std::any_of(config.ports.begin(), config.ports.end(), [&](const Port& port) {
@@ -286,9 +329,10 @@ void read_root(Reader::Table root, Config& config) {
     sessions.finish();
 
     root.tables("port", [&](Reader::Table table) { read_port(std::move(table), config); });
-    check_ports(root, config);
     read_openflow(root.table("openflow"), config);
     read_telemetry(root.table("telemetry"), config);
+    config.lines = root.lines();
+    check_ports(root, config);
     root.finish();
 }
 
@@ -318,24 +362,51 @@ bool Port::is_pci() const {
     return device_name().find(':') != std::string_view::npos;
 }
 
-Parsed parse(std::string_view text) {
-    Config config;
+unsigned Config::line_of(std::string_view key) const {
+    while (!key.empty()) {
+        if (const auto at = lines.find(key); at != lines.end()) return at->second;
+        const auto end = key.find_last_of(".[");
+        key = key.substr(0, end == std::string_view::npos ? 0 : end);
+    }
+    return 0;
+}
+
+Reading read(std::string_view text) {
+    Reading reading;
     auto reader = Reader::parse(text);
-    if (reader.ok()) read_root(reader.root(), config);
-    if (!reader.ok()) return reader.problems();
-    return config;
+    if (reader.ok()) read_root(reader.root(), reading.config);
+    reading.problems = reader.problems();
+    return reading;
+}
+
+Reading read_file(const std::filesystem::path& file) {
+    const auto unreadable = [](std::string why) {
+        return Reading{{}, {Problem{0, "", std::move(why)}}};
+    };
+    std::error_code error;
+    if (std::filesystem::is_directory(file, error))
+        return unreadable("is a directory; name a TOML file");
+    errno = 0;
+    std::ifstream stream(file, std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(stream), {});
+    if (!stream.is_open() || stream.bad())
+        return unreadable(
+            fmt::format("cannot be read: {}; name a TOML file that exists and is "
+                        "readable",
+                        std::strerror(errno != 0 ? errno : EIO)));
+    return read(text);
+}
+
+Parsed parse(std::string_view text) {
+    Reading reading = read(text);
+    if (!reading.problems.empty()) return std::move(reading.problems);
+    return std::move(reading.config);
 }
 
 Parsed load(const std::filesystem::path& file) {
-    std::error_code error;
-    if (std::filesystem::is_directory(file, error))
-        return std::vector{Problem{0, "", "is a directory; name a TOML file"}};
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    if (!stream || !(text << stream.rdbuf()))
-        return std::vector{
-            Problem{0, "", "cannot be read; name a TOML file that exists and is readable"}};
-    return parse(text.str());
+    Reading reading = read_file(file);
+    if (!reading.problems.empty()) return std::move(reading.problems);
+    return std::move(reading.config);
 }
 
 }  // namespace sluice::config

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,7 +69,7 @@ struct Port {
     std::vector<StaticNeighbour> neighbours;
     MacAddress mac;            // all zero: the device's own
     std::uint16_t mtu = 1500;  // octets of the largest IP packet
-    unsigned line = 0;         // of the file, for messages of machine.hpp
+    unsigned line = 0;         // of the file
 
     // The device's name without its arguments.
     [[nodiscard]] std::string_view device_name() const;
@@ -100,12 +102,25 @@ struct Config {
     struct {
         std::optional<Socket> listen;  // tcp
     } telemetry;
+    std::map<std::string, unsigned, std::less<>> lines;  // of each key that the file holds
+
+    // Where the file says it: the line of the key or of what holds it; 0: nowhere.
+    [[nodiscard]] unsigned line_of(std::string_view key) const;
 };
 
-// Everything wrong with the text, in the order of its lines, or the configuration.
+// A file as far as it makes sense, and everything that is wrong with it, in the order of its
+// lines: so that what it names can be checked in the same run. Usable only without problems.
+struct Reading {
+    Config config;
+    std::vector<Problem> problems;
+};
+Reading read(std::string_view text);
+// Likewise from a file; one that cannot be read is a Problem without line.
+Reading read_file(const std::filesystem::path& file);
+
+// The configuration, or what is wrong.
 using Parsed = std::variant<Config, std::vector<Problem>>;
 Parsed parse(std::string_view text);
-// Likewise from a file; one that cannot be read is a Problem without line.
 Parsed load(const std::filesystem::path& file);
 
 }  // namespace sluice::config

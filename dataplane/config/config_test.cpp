@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/config/config.hpp"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <ostream>
 
 namespace sluice::config {
@@ -16,6 +19,8 @@ role = "underlay"
 device = "net_af_packet0,iface=u0"
 addresses = ["192.0.2.1/24"]
 )";
+
+using Lines = std::vector<std::string>;
 
 std::vector<std::string> messages(const std::string& text) {
     std::vector<std::string> result;
@@ -86,6 +91,7 @@ mtu = 9100
 role = "uplink"
 device = "net_tap0,iface=x0"
 addresses = ["198.51.100.1/24"]
+next_hops = ["198.51.100.254"]
 neighbours = ["198.51.100.7 02:00:00:00:00:07"]
 [openflow]
 controllers = ["tcp:127.0.0.1:6653", "tcp:[::1]:6653", "unix:/run/c.sock"]
@@ -190,12 +196,84 @@ TEST_CASE("all problems are reported at once, by line", "[config]") {
 TEST_CASE("the same device or address on two ports is refused", "[config]") {
     const auto found = messages(kGood +
                                 "[[port]]\nrole = \"uplink\"\ndevice = \"net_af_packet0,iface=v\"\n"
-                                "addresses = [\"192.0.2.1/25\"]\n");
-    REQUIRE(found.size() == 2);
-    CHECK(found[0] ==
-          "f:9: port[1].device: expected each device once, found \"net_af_packet0\" "
-          "again");
-    CHECK(found[1] == "f:9: port[1].addresses: expected each address once, found 192.0.2.1 again");
+                                "addresses = [\"192.0.2.1/25\"]\nnext_hops = [\"192.0.2.2\"]\n");
+    CHECK(found ==
+          Lines{"f:9: port[1].device: expected each device once, found \"net_af_packet0\" again",
+                "f:9: port[1].addresses: expected each address once, found 192.0.2.1 again",
+                "f:9: port[1].addresses: expected no VTEP on an uplink, found 192.0.2.1"});
+}
+
+TEST_CASE("an address has one owner: the gateway once, or one neighbour", "[config]") {
+    const auto with = [](const std::string& more) {
+        return messages(kGood + more);  // line 9 and on
+    };
+    CHECK(with("next_hops = [\"192.0.2.9\", \"192.0.2.9\"]\n") ==
+          Lines{"f:9: port[0].next_hops[1]: expected each next hop once, found \"192.0.2.9\""});
+    CHECK(with("neighbours = [\"192.0.2.9 02:00:00:00:00:09\",\n\"192.0.2.9 "
+               "02:00:00:00:00:0a\"]\n") ==
+          Lines{"f:10: port[0].neighbours[1]: expected each neighbour once, found \"192.0.2.9 "
+                "02:00:00:00:00:0a\""});
+    CHECK(with("neighbours = [\"192.0.2.1 02:00:00:00:00:09\"]\n") ==
+          Lines{"f:9: port[0].neighbours[0]: expected a neighbour's address, found the gateway's "
+                "own 192.0.2.1"});
+    // A VTEP that is another address than the port's, and the other port's own.
+    auto text = replaced(kGood, "vtep = [\"192.0.2.1\"]", "vtep = [\"192.0.2.7\"]");
+    CHECK(messages(text + "next_hops = [\"192.0.2.7\"]\n") ==
+          Lines{"f:9: port[0].next_hops[0]: expected a neighbour's address, found the gateway's "
+                "own 192.0.2.7"});
+    CHECK(messages(replaced(kGood, "[\"192.0.2.1/24\"]", "[\"192.0.2.1/24\", \"192.0.2.1/25\"]")) ==
+          Lines{"f:5: port[0].addresses: expected each address once, found 192.0.2.1 again"});
+}
+
+TEST_CASE("an uplink without a router leads nowhere", "[config]") {
+    const auto uplink = kGood +
+                        "[[port]]\nrole = \"uplink\"\ndevice = \"net_af_packet1,iface=v\"\n"
+                        "addresses = [\"198.51.100.1/24\"]\n";
+    CHECK(messages(uplink) ==
+          Lines{"f:9: port[1].next_hops: expected the router on this link that leads to the "
+                "internet"});
+    CHECK(messages(uplink + "next_hops = []\n") ==
+          Lines{"f:13: port[1].next_hops: expected the router on this link that leads to the "
+                "internet"});
+    CHECK(messages(uplink + "next_hops = [\"198.51.100.2\"]\n").empty());
+}
+
+TEST_CASE("a value of the wrong type is told as what was found", "[config]") {
+    for (const auto* section : {"openflow", "telemetry"})
+        for (const auto& [value, found] :
+             std::initializer_list<std::pair<const char*, const char*>>{
+                 {"[]", "an array"}, {"7", "7"}, {"true", "true"}, {"{}", "a table"}}) {
+            const auto line =
+                replaced(kGood, "[[port]]",
+                         std::string("[") + section + "]\nlisten = " + value + "\n[[port]]");
+            CHECK(messages(line) == Lines{std::string("f:6: ") + section +
+                                          ".listen: expected a string, found " + found});
+        }
+    CHECK(
+        messages(replaced(kGood, "[[port]]", "[telemetry]\nlisten = \"127.0.0.1:0\"\n[[port]]")) ==
+        Lines{"f:6: telemetry.listen: expected an IP address and a port, as \"127.0.0.1:9301\", "
+              "found \"127.0.0.1:0\""});
+}
+
+TEST_CASE("each key's line is known, for what only the machine can say", "[config]") {
+    const auto reading = read(kGood + "[openflow]\nlisten = \"unix:/x\"\nwrong = 1\n");
+    CHECK(reading.problems.size() == 1);
+    CHECK(reading.config.line_of("openflow.listen") == 10);
+    CHECK(reading.config.line_of("workers[0]") == 2);
+    CHECK(reading.config.line_of("port[0].device") == 7);
+    CHECK(reading.config.line_of("port[0].mtu") == 5);
+    CHECK(reading.config.line_of("telemetry.listen") == 0);
+}
+
+TEST_CASE("an empty file lacks every required key", "[config]") {
+    const auto path =
+        std::filesystem::temp_directory_path() / ("config_test_" + std::to_string(getpid()));
+    { std::ofstream empty(path); }
+    const auto reading = read_file(path);
+    std::filesystem::remove(path);
+    REQUIRE(reading.problems.size() == 5);
+    CHECK(to_string(reading.problems[0], "f") ==
+          "f: name: missing; expected a string: the gateway's name");
 }
 
 TEST_CASE("the example has no problem, and every default that it names is the default",
@@ -215,7 +293,12 @@ TEST_CASE("a file that cannot be read is a problem without a line", "[config]") 
     const auto* problems = std::get_if<std::vector<Problem>>(&parsed);
     REQUIRE(problems != nullptr);
     CHECK(to_string(problems->at(0), "g") ==
-          "g: cannot be read; name a TOML file that exists and is readable");
+          "g: cannot be read: No such file or directory; name a TOML file that exists and is "
+          "readable");
+    // As root every file can be read; a path through a file cannot be walked.
+    const auto through = load("/etc/passwd/gateway.toml");
+    CHECK(to_string(std::get<std::vector<Problem>>(through).at(0), "g") ==
+          "g: cannot be read: Not a directory; name a TOML file that exists and is readable");
 }
 
 }  // namespace sluice::config

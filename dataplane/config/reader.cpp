@@ -11,6 +11,7 @@ namespace sluice::config {
 struct Reader::Document {
     toml::table root;
     std::vector<Problem> problems;
+    Table::Lines lines;
 };
 
 namespace {
@@ -89,7 +90,13 @@ std::string Reader::Table::path_of(std::string_view key) const {
 
 const void* Reader::Table::get(std::string_view key) {
     asked_.emplace(key);
-    return table_ == nullptr ? nullptr : as_table(table_).get(key);
+    const toml::node* node = table_ == nullptr ? nullptr : as_table(table_).get(key);
+    if (node != nullptr) document_->lines[path_of(key)] = line_of(*node);
+    return node;
+}
+
+const Reader::Table::Lines& Reader::Table::lines() const {
+    return document_->lines;
 }
 
 std::string Reader::Table::required_string(std::string_view key, std::string_view what) {
@@ -141,6 +148,7 @@ void Reader::Table::strings(std::string_view key, const EachString& each) {
     const void* node = get(key);
     if (node == nullptr) return;
     const auto one = [&](const toml::node& element, std::string path) {
+        document_->lines[path] = line_of(element);
         const auto* text = element.as_string();
         const auto why = text != nullptr ? each(text->get()) : std::string("expected a string");
         if (!why.empty())
@@ -169,6 +177,7 @@ void Reader::Table::integers(std::string_view key, std::int64_t least, std::int6
         return problem(key, fmt::format("expected an array of integers, {}", found(as_node(node))));
     for (std::size_t i = 0; i < array->size(); ++i) {
         const auto& element = *array->get(i);
+        document_->lines[fmt::format("{}[{}]", path_of(key), i)] = line_of(element);
         const auto* number = element.as_integer();
         const bool in_range = number != nullptr && number->get() >= least && number->get() <= most;
         const auto why = in_range ? each(number->get())

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -65,6 +66,10 @@ class Reader::Table {
     void tables(std::string_view key, const std::function<void(Table)>& each);
     // A key that is known but cannot be used.
     void refuse(std::string_view key, std::string_view why);
+
+    // Of every key that was asked for and is there, and of the elements of arrays.
+    using Lines = std::map<std::string, unsigned, std::less<>>;
+    [[nodiscard]] const Lines& lines() const;
 
     void problem(std::string_view key, std::string message);
     void problem_at(unsigned line, std::string key, std::string message);

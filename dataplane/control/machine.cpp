@@ -10,6 +10,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "dataplane/port/device_string.hpp"
@@ -19,7 +20,18 @@
 namespace sluice::control {
 namespace {
 
-using Problems = std::vector<config::Problem>;
+// Gathers problems, each with its line.
+class Findings {
+  public:
+    explicit Findings(const config::Config& config) : config_(config) {}
+    void add(const std::string& key, std::string message) {
+        problems.push_back({config_.line_of(key), key, std::move(message)});
+    }
+    std::vector<config::Problem> problems;
+
+  private:
+    const config::Config& config_;
+};
 
 bool core_is_online(unsigned core) {
     const auto folder = fmt::format("/sys/devices/system/cpu/cpu{}", core);
@@ -30,55 +42,71 @@ bool core_is_online(unsigned core) {
     return online == '1';
 }
 
-void check_cores(const config::Config& config, Problems& problems) {
+void check_cores(const config::Config& config, Findings& findings) {
     for (std::size_t i = 0; i < config.workers.size(); ++i)
         if (!core_is_online(config.workers[i]))
-            problems.push_back(
-                {0, fmt::format("workers[{}]", i),
-                 fmt::format("this machine has no core {} online; name one that it has",
-                             config.workers[i])});
+            findings.add(fmt::format("workers[{}]", i),
+                         fmt::format("this machine has no core {} online; name one that it has",
+                                     config.workers[i]));
 }
 
-void check_hugepages(const config::Config& config, Problems& problems) {
+void check_hugepages(const config::Config& config, Findings& findings) {
     if (config.memory.hugepages != config::Hugepages::required) return;
     const auto needed = port::memory_megabytes(config);
     const auto free = port::free_hugepage_megabytes();
     if (free < needed)
-        problems.push_back(
-            {0, "memory.hugepages",
-             fmt::format("{} MB of free hugepages are required and {} MB are there; reserve them "
-                         "(sysctl vm.nr_hugepages={}) or set hugepages = \"auto\"",
-                         needed, free, (needed + 1) / 2)});
+        findings.add(
+            "memory.hugepages",
+            fmt::format("{} MB of free hugepages are required and {} MB are there; reserve them "
+                        "(sysctl vm.nr_hugepages={}) or set hugepages = \"auto\"",
+                        needed, free, (needed + 1) / 2));
 }
 
-void check_devices(const config::Config& config, Problems& problems) {
+void check_pci_device(std::string address, const std::string& key, Findings& findings) {
+    if (address.size() < 12) address = "0000:" + address;
+    if (!std::filesystem::exists("/sys/bus/pci/devices/" + address))
+        findings.add(key, fmt::format("this machine has no PCI device {}; see: lspci -D", address));
+}
+
+void check_interface(const config::Port& port, const std::string& key, Findings& findings) {
+    const auto interface = port::interface_of(port.device);
+    if (interface.empty()) {
+        if (port.device_name().starts_with("net_af_"))
+            findings.add(key + ".device", "expected the interface as well: \",iface=NAME\"");
+        return;
+    }
+    // A TAP interface is made by the driver.
+    if (port.device_name().starts_with("net_tap")) return;
+    const auto mtu = port::interface_mtu(interface);
+    if (!mtu)
+        findings.add(key + ".device",
+                     fmt::format("there is no interface {}; name one of: ip link", interface));
+    else if (*mtu < port.mtu)
+        findings.add(
+            key + ".mtu",
+            fmt::format("the interface {} has an MTU of {}, not {}; run: ip link set {} mtu {}",
+                        interface, *mtu, port.mtu, interface, port.mtu));
+}
+
+void check_devices(const config::Config& config, Findings& findings) {
     for (std::size_t i = 0; i < config.ports.size(); ++i) {
         const auto& port = config.ports[i];
-        const auto key = fmt::format("port[{}].device", i);
-        if (port.is_pci()) {
-            auto address = std::string(port.device_name());
-            if (address.size() < 12) address = "0000:" + address;
-            if (!std::filesystem::exists("/sys/bus/pci/devices/" + address))
-                problems.push_back(
-                    {port.line, key,
-                     fmt::format("this machine has no PCI device {}; see: lspci -D", address)});
-            continue;
-        }
-        const auto interface = port::interface_of(port.device);
-        // A TAP interface is made by the driver.
-        if (interface.empty() || port.device_name().starts_with("net_tap")) continue;
-        const auto mtu = port::interface_mtu(interface);
-        if (!mtu)
-            problems.push_back(
-                {port.line, key,
-                 fmt::format("there is no interface {}; name one of: ip link", interface)});
-        else if (*mtu < port.mtu)
-            problems.push_back(
-                {port.line, fmt::format("port[{}].mtu", i),
-                 fmt::format(
-                     "the interface {} has an MTU of {}, not {}; run: ip link set {} mtu {}",
-                     interface, *mtu, port.mtu, interface, port.mtu)});
+        const auto key = fmt::format("port[{}]", i);
+        if (port.is_pci())
+            check_pci_device(std::string(port.device_name()), key + ".device", findings);
+        else
+            check_interface(port, key, findings);
     }
+}
+
+void check_drivers(const config::Config& config, Findings& findings) {
+    const auto unknown = port::unknown_devices(config);
+    if (!unknown) return findings.add(unknown.error().path, unknown.error().message);
+    for (const std::size_t i : *unknown)
+        findings.add(fmt::format("port[{}].device", i),
+                     fmt::format("DPDK has no driver for \"{}\"; see the devices in "
+                                 "deploy/gateway.example.toml",
+                                 config.ports[i].device_name()));
 }
 
 // Somebody accepts connections there. A socket file nobody listens on is taken over.
@@ -95,21 +123,28 @@ bool somebody_listens(const std::string& path) {
     return answered;
 }
 
-void check_openflow(const config::Config& config, Problems& problems) {
+void check_openflow(const config::Config& config, Findings& findings) {
     if (!config.openflow.listen) return;
     const auto& path = config.openflow.listen->path;
+    constexpr auto kKey = "openflow.listen";
     std::error_code error;
     const auto status = std::filesystem::status(path, error);
     if (std::filesystem::exists(status) && !std::filesystem::is_socket(status))
-        problems.push_back({0, "openflow.listen",
-                            fmt::format("{} is a file and no socket; name another path", path)});
-    else if (somebody_listens(path))
-        problems.push_back(
-            {0, "openflow.listen",
-             fmt::format("another program listens on {}; stop it or name another path", path)});
+        return findings.add(kKey,
+                            fmt::format("{} is a file and no socket; name another path", path));
+    if (somebody_listens(path))
+        return findings.add(
+            kKey, fmt::format("another program listens on {}; stop it or name another path", path));
+    const auto folder = std::filesystem::path(path).parent_path();
+    if (!std::filesystem::is_directory(folder, error))
+        findings.add(kKey, fmt::format("there is no folder {} for the socket; run: mkdir -p {}",
+                                       folder.string(), folder.string()));
+    else if (access(folder.c_str(), W_OK | X_OK) != 0)
+        findings.add(kKey, fmt::format("no socket can be made in {}: {}", folder.string(),
+                                       std::strerror(errno)));
 }
 
-void check_telemetry(const config::Config& config, Problems& problems) {
+void check_telemetry(const config::Config& config, Findings& findings) {
     if (!config.telemetry.listen) return;
     const auto& listen = *config.telemetry.listen;
     namespace asio = boost::asio;
@@ -123,31 +158,50 @@ void check_telemetry(const config::Config& config, Problems& problems) {
     if (!error) acceptor.bind(endpoint, error);
     if (!error) acceptor.listen(1, error);
     if (error)
-        problems.push_back(
-            {0, "telemetry.listen",
-             fmt::format("{} cannot be listened on: {}; stop the other program or name another "
-                         "address and port",
-                         to_string(listen).substr(4), error.message())});
+        findings.add(
+            "telemetry.listen",
+            fmt::format("{} cannot be listened on: {}; stop the other program or name another "
+                        "address and port",
+                        to_string(listen).substr(4), error.message()));
 }
 
-void check_state(const config::Config& config, Problems& problems) {
-    if (const auto lock = state::Lock::take(config.state_dir, config.name); !lock)
-        problems.push_back({0, lock.error().path, lock.error().message});
+// The folder is made by the start where there is none: then the first one above it counts.
+void check_folder(const config::Config& config, Findings& findings) {
+    if (config.state_dir.empty()) return;
+    std::error_code error;
+    std::filesystem::path there = config.state_dir;
+    while (there.has_relative_path() && !std::filesystem::exists(there, error) && !error)
+        there = there.parent_path();
+    if (error)
+        findings.add("state_dir",
+                     fmt::format("{} cannot be reached: {}", there.string(), error.message()));
+    else if (!std::filesystem::is_directory(there, error))
+        findings.add("state_dir", fmt::format("{} is no folder; name another", there.string()));
+    else if (access(there.c_str(), W_OK | X_OK) != 0)
+        findings.add("state_dir",
+                     fmt::format("nothing can be written in {}: {}; change its owner or mode, or "
+                                 "name another folder",
+                                 there.string(), std::strerror(errno)));
 }
 
 }  // namespace
 
-Problems check_machine(const config::Config& config) {
-    Problems problems;
-    check_cores(config, problems);
-    check_hugepages(config, problems);
-    check_devices(config, problems);
-    check_state(config, problems);
-    // Its own sockets are in use where the same gateway runs already: said once, above.
-    if (!problems.empty() && problems.back().key == "state_dir") return problems;
-    check_openflow(config, problems);
-    check_telemetry(config, problems);
-    return problems;
+Machine check_machine(const config::Config& config, Depth depth) {
+    Findings findings(config);
+    Machine machine;
+    machine.runs = state::Lock::holder(config.state_dir);
+    check_cores(config, findings);
+    check_devices(config, findings);
+    check_folder(config, findings);
+    // Where the same gateway runs already, its memory and sockets are in use: by itself.
+    if (!machine.runs) {
+        check_hugepages(config, findings);
+        check_openflow(config, findings);
+        check_telemetry(config, findings);
+    }
+    if (depth == Depth::drivers) check_drivers(config, findings);
+    machine.problems = std::move(findings.problems);
+    return machine;
 }
 
 }  // namespace sluice::control

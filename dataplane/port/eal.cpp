@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <rte_devargs.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_launch.h>
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <utility>
 
@@ -144,6 +146,30 @@ std::string first_complaint() {
 }
 void forget_complaints() {
     complaint().clear();
+}
+
+Result<std::vector<std::size_t>> unknown_devices(const config::Config& config) {
+    redirect_log();
+    std::vector<std::string> words = {
+        "sluiced",  "--no-telemetry", "--no-shconf",          "--no-huge", "-m", "16",
+        "--no-pci", "--lcores",       cores(config::Config{})};
+    forget_complaints();
+    if (initialise(words) < 0)
+        return Error{
+            Error::Code::unavailable,
+            fmt::format("DPDK cannot start: {} ({})", rte_strerror(rte_errno), first_complaint()),
+            "memory"};
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < config.ports.size(); ++i) {
+        const auto& port = config.ports[i];
+        if (port.is_pci() || port.device.empty()) continue;
+        rte_devargs arguments{};
+        // A bus takes the name, or none does: DPDK's drivers of virtual devices are a bus.
+        if (rte_devargs_parse(&arguments, port.device.c_str()) != 0) result.push_back(i);
+        std::free(arguments.data);  // rte_devargs_reset, of the stable interface
+    }
+    rte_eal_cleanup();
+    return result;
 }
 
 Result<std::unique_ptr<Eal>> Eal::start(const config::Config& config) {

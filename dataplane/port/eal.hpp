@@ -27,6 +27,10 @@ std::uint32_t memory_megabytes(const config::Config& config);
 // Free hugepage memory of the machine.
 std::uint64_t free_hugepage_megabytes();
 
+// Which of the configuration's virtual devices DPDK has no driver for, by index. Starts DPDK
+// with as little as it takes and opens no device; for a process that does not start it again.
+Result<std::vector<std::size_t>> unknown_devices(const config::Config& config);
+
 class Eal {
   public:
     static Result<std::unique_ptr<Eal>> start(const config::Config& config);

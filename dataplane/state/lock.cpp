@@ -17,11 +17,22 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{1000};
 
+std::string process_in(int handle) {
+    char text[16] = {};
+    const auto size = pread(handle, text, sizeof(text) - 1, 0);
+    return size > 1 ? std::string(text, static_cast<std::size_t>(size - 1)) : "unknown";
+}
+
 }  // namespace
 
 Result<Lock> Lock::take(const std::filesystem::path& folder, const std::string& name) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
+    if (error)
+        return Error{Error::Code::unavailable,
+                     fmt::format("the folder {} cannot be made: {}; make it or choose another",
+                                 folder.string(), error.message()),
+                     "state_dir"};
     const auto file = folder / "lock";
     const int handle = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (handle < 0)
@@ -47,15 +58,24 @@ Result<Lock> Lock::take(const std::filesystem::path& folder, const std::string& 
                          "state_dir"};
         return lock;
     }
-    char holder[16] = {};
-    const auto size = pread(handle, holder, sizeof(holder) - 1, 0);
-    const std::string pid(holder, size > 1 ? static_cast<std::size_t>(size - 1) : 0);
     return Error{
         Error::Code::conflict,
         fmt::format("another gateway \"{}\" runs on {} (process {}); stop it, or give this "
                     "one a name and a state_dir of its own",
-                    name, folder.string(), pid.empty() ? "unknown" : pid),
+                    name, folder.string(), process_in(handle)),
         "state_dir"};
+}
+
+std::optional<std::string> Lock::holder(const std::filesystem::path& folder) {
+    const int handle = open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC);
+    if (handle < 0) return std::nullopt;
+    // Shared, and let go of at once: it takes nothing from a gateway that starts meanwhile, which
+    // has patience.
+    const bool held = flock(handle, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    std::optional<std::string> result;
+    if (held) result = process_in(handle);
+    close(handle);
+    return result;
 }
 
 Lock::~Lock() {

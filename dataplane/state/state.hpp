@@ -13,6 +13,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "dataplane/openflow/entry.hpp"
@@ -27,6 +28,8 @@ namespace sluice::state {
 class Lock {
   public:
     static Result<Lock> take(const std::filesystem::path& folder, const std::string& name);
+    // The number of the process that holds it, in text; none: nobody. Changes nothing.
+    static std::optional<std::string> holder(const std::filesystem::path& folder);
     ~Lock();
     Lock(Lock&& other) noexcept;
     Lock& operator=(Lock&&) = delete;

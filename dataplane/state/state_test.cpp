@@ -161,7 +161,7 @@ TEST_CASE("one gateway at a time holds a folder", "[state]") {
 TEST_CASE("a folder that cannot be made is said", "[state]") {
     const auto lock = Lock::take("/proc/nowhere", "gw1");
     REQUIRE_FALSE(lock.ok());
-    CHECK(lock.error().message.find("/proc/nowhere/lock cannot be written") == 0);
+    CHECK(lock.error().message.find("the folder /proc/nowhere cannot be made: ") == 0);
 }
 
 }  // namespace sluice::state
