@@ -17,7 +17,7 @@ compute hosts has it.
 """
 import dataclasses
 
-from . import netns
+from . import install, netns
 
 
 def _wire(space, device, segment, port, mtu, address=None):
@@ -69,20 +69,13 @@ class Host:
         self.remote, self.local = self.fabric.gateway_vtep6, self.vtep6
 
     def open_vpc(self, vni, mtu=1500):
-        """The VPC's VXLAN device: everything unknown, thus everything, goes to the gateway."""
+        """The VPC's VXLAN device as docs/install.md has it: every frame goes to the gateway."""
         device = f"vx{vni}"
         if device in self._devices:
             return device
-        zero = " udp6zerocsumrx" if ":" in self.local else ""
-        netns.batch(
-            self.space,
-            f"link add {device} mtu {mtu} type vxlan id {vni} dstport 4789 local {self.local} "
-            f"nolearning{zero} dev u0")
-        netns.execute(self.space, "sysctl", "-qw", f"net.ipv6.conf.{device}.disable_ipv6=1")
+        install.execute(self.space, "vpc", VNI=vni, MTU=mtu, VTEP=self.local, UNDERLAY="u0",
+                        GATEWAY=self.remote)
         netns.no_offloads(self.space, device)
-        netns.batch(self.space, f"link set {device} up")
-        netns.execute(self.space, "bridge", "fdb", "append", "00:00:00:00:00:00", "dev", device,
-                      "dst", self.remote)
         self._devices.add(device)
         return device
 
@@ -91,13 +84,11 @@ class Host:
         """A tenant behind this host, ready to send."""
         space = self.fabric.space(name)
         self.fabric.make_space(space)
-        parent = self.open_vpc(vni, max(mtu, 1500))
-        netns.batch(self.space, f"link add link {parent} name eth0 netns {space} address {mac} "
-                                f"mtu {mtu} type macvlan mode vepa")
+        self.open_vpc(vni, max(mtu, 1500))
+        install.execute(self.space, "endpoint", VNI=vni, MTU=mtu, ENDPOINT=space, MAC=mac,
+                        ADDRESS=f"{ip}/{prefix}", ROUTER=gateway)
         netns.no_offloads(space, "eth0")
-        lines = ["link set eth0 up", f"addr add {ip}/{prefix} dev eth0"]
-        lines += [f"route add default via {gateway}"] if gateway else []
-        lines += [f"addr add {ipv6}/{prefix6} dev eth0 nodad"] if ipv6 else []
+        lines = [f"addr add {ipv6}/{prefix6} dev eth0 nodad"] if ipv6 else []
         lines += [f"route add ::/0 via {gateway6} dev eth0"] if gateway6 else []
         netns.batch(space, *lines)
         tenant = Tenant(name, space, ip, mac, ipv6 or "", self)

@@ -108,10 +108,11 @@ def iperf3(server_space, client_space, destination, *options, seconds=2, port=52
         return answer
 
 
-def ping(space, destination, *options, count=3, interval=0.05, deadline=3):
+def ping(space, destination, *options, count=3, interval=0.05, deadline=1):
     """(received, lines) of a ping."""
-    done = netns.execute(space, "ping", "-n", "-c", count, "-i", interval, "-W", 1, "-w", deadline,
-                         *options, destination, check=False, timeout=deadline + 5)
+    # Without -w, which would go on sending until `count` answers have come.
+    done = netns.execute(space, "ping", "-n", "-c", count, "-i", interval, "-W", deadline,
+                         *options, destination, check=False, timeout=deadline + 10)
     received = 0
     for line in done.stdout.splitlines():
         if " received" in line:

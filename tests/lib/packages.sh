@@ -13,7 +13,7 @@ SLUICE_PACKAGES=(
   libbpf-dev libssl-dev libpcap-dev
   # tests and their peers
   catch2 librapidcheck-dev dpdk dpdk-dev openvswitch-switch openvswitch-switch-dpdk tshark iperf3 traceroute
-  python3 python3-os-ken python3-scapy curl jq zsh fish iproute2 iputils-ping ethtool tcpdump procps man-db
+  python3 python3-os-ken python3-scapy curl jq zsh fish iproute2 iputils-ping ethtool tcpdump procps man-db systemd
 )
 
 missing_packages() {
