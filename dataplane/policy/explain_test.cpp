@@ -70,6 +70,23 @@ TEST_CASE_METHOD(Asked, "a denied packet's way says what denied it, and goes on 
     CHECK(steps(reply).back() == "ingress_rule allow 602");
 }
 
+TEST_CASE_METHOD(Asked, "a sender without a row is said to be unknown") {
+    remove(a.source());
+    const auto reply =
+        ask(R"({"source_vpc":1,"source":"10.0.1.5","destination":"10.0.2.6","protocol":6})");
+    CHECK(reply.at("reason") == "unknown_source");
+    CHECK(reply.at("sentence") ==
+          "no endpoint of the VPC is known with this MAC and source address");
+}
+
+TEST_CASE_METHOD(Asked, "where nothing may leave to is said, with the route that led there") {
+    const auto reply =
+        ask(R"({"source_vpc":1,"source":"10.0.1.5","destination":"172.16.0.1","protocol":6})");
+    CHECK(reply.at("reason") == "private_destination");
+    CHECK(reply.at("cookie") == 450);
+    CHECK(steps(reply).back() == "route drop 450");
+}
+
 TEST_CASE_METHOD(Asked, "from the internet and to it, translations are steps") {
     auto reply = ask(R"({"source_vpc":0,"source":"198.51.100.1","destination":"203.0.113.5",
                          "protocol":1,"icmp_type":8})");

@@ -48,7 +48,7 @@ namespace sluice {
     /* who sends */                                                                               \
     X(unknown_vni, "no VPC is open under this VNI")                                               \
     X(unknown_vtep, "the sending VTEP is no host that this gateway knows")                        \
-    X(unknown_source, "no endpoint of the VPC has this source address")                           \
+    X(unknown_source, "no endpoint of the VPC is known with this MAC and source address")         \
     X(spoofed_mac, "the source MAC is not that of the endpoint")                                  \
     X(spoofed_ip, "the source address is not one the endpoint may use")                           \
     X(spoofed_vtep, "the packet came from a VTEP that is not the endpoint's host")                \

@@ -77,6 +77,14 @@ void reject(WalkState& walk, DropReason reason, Cookie cookie = {}) {
     drop(walk, known ? reason : DropReason::unknown_vtep, known ? cookie : Cookie{});
 }
 
+// Why no row lets this MAC send with this address, whose owner may be nobody.
+DropReason why_not(const EndpointRecord* owner, const MacAddress& mac, const MacRecord* record) {
+    // Its owner's own MAC: nobody is impersonated, there is just no row for them.
+    if (owner != nullptr && owner->mac == mac) return DropReason::unknown_source;
+    if (record != nullptr) return DropReason::spoofed_ip;
+    return owner != nullptr ? DropReason::spoofed_mac : DropReason::unknown_source;
+}
+
 // The endpoint, by the address it sends with where that is its own.
 const EndpointRecord* find_sender(const Core& core, VpcId vpc, const IpAddress& address,
                                   EndpointId endpoint, Family family) {
@@ -96,13 +104,11 @@ void identify(const FunctionState& state, WalkState& walk) {
     if (!fresh && mac.is_zero())
         if (const EndpointRecord* owner = core.endpoints.find({vpc, address})) mac = owner->mac;
     const MacRecord* record = typed(state).macs.find({vpc, mac});
-    if (record == nullptr)
-        return reject(walk, core.endpoints.find({vpc, address}) != nullptr
-                                ? DropReason::spoofed_mac
-                                : DropReason::unknown_source);
-    const Allowed* allowed = record->find(address);
-    if (allowed == nullptr && needs_no_address(packet)) allowed = &record->allowed.front();
-    if (allowed == nullptr) return reject(walk, DropReason::spoofed_ip);
+    const Allowed* allowed = record == nullptr ? nullptr : record->find(address);
+    if (allowed == nullptr && record != nullptr && needs_no_address(packet))
+        allowed = &record->allowed.front();
+    if (allowed == nullptr)
+        return reject(walk, why_not(core.endpoints.find({vpc, address}), mac, record));
     const HostRecord* host = core.hosts.find(allowed->host);
     if (fresh && (host == nullptr || !host->has(packet.vtep)))
         return reject(walk, DropReason::spoofed_vtep, allowed->cookie);

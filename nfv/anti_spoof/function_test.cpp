@@ -51,6 +51,24 @@ TEST_CASE_METHOD(Two, "an address nobody has from a MAC nobody has is an unknown
     CHECK(fate(packet) == "unknown_source");
 }
 
+TEST_CASE_METHOD(Two,
+                 "an endpoint without a row for its own MAC and address is unknown, not spoofed") {
+    const Packet packet = from(a, b.address);
+    const std::string before = fate(packet);
+    CHECK(before == "forward");
+    remove(a.source());
+    CHECK(fate(packet) == "unknown_source");
+    Packet asked = packet;  // as explain asks: by the address
+    asked.source_mac = {};
+    CHECK(fate(rewalk(asked)) == "unknown_source");
+    // Nor where the MAC still has a row for another address.
+    SourceRow other = a.source();
+    other.address = block("10.0.1.77/32");
+    put(other);
+    CHECK(fate(packet) == "unknown_source");
+    CHECK(fate(rewalk(asked)) == "unknown_source");
+}
+
 TEST_CASE_METHOD(Two, "another's address, or none's, from a known MAC is a spoofed address") {
     Packet packet = from(a, b.address);
     packet.tuple.source = ip("10.0.1.99");
