@@ -38,8 +38,10 @@ std::vector<port::Port> ports() {
 }
 
 struct Fixture {
+    explicit Fixture(std::vector<IpAddress> own = {"192.0.2.1"_ip}) : vteps(std::move(own)) {}
+
     std::vector<port::Port> all = ports();
-    std::vector<IpAddress> vteps = {"192.0.2.1"_ip};
+    std::vector<IpAddress> vteps;
     neighbour::Time now{};
     neighbour::Neighbours neighbours;
     policy::AdjacencyTable adjacencies{16};
@@ -132,6 +134,24 @@ TEST_CASE("a host's VTEP of a family the gateway lacks is passed over", "[reacha
     f.heard(PortId{1}, kNear, kHopMac);
     CHECK(f.routed().kind == Kind::vxlan_ipv4);
     CHECK(f.reachability.counts().unreachable_hosts == 0);
+}
+
+TEST_CASE("the MTU is the subnet's, or less where the port carries less", "[reachability]") {
+    Fixture f({"192.0.2.1"_ip, "2001:db8::1"_ip});
+    f.all[0].addresses.push_back({"2001:db8::1"_ip, 64});
+    f.populate({kNear});
+    f.heard(PortId{1}, kNear, kHopMac);
+    CHECK(f.routed().mtu == 1450);
+    f.reachability.put_subnet({kSubnet, Family::ipv4, "02:ff:00:00:00:01"_mac, 9000});
+    f.reachability.build();
+    // Of 1,600: outer IPv4, UDP, VXLAN and the inner Ethernet header; IPv6 takes 20 more.
+    CHECK(f.routed().mtu == 1550);
+    CHECK(f.bridged().mtu == 1550);
+    f.reachability.put_host({kHost, {"2001:db8::9"_ip}, Cookie{1}}, f.now);
+    f.reachability.build();
+    f.heard(PortId{1}, "2001:db8::9"_ip, kHopMac);
+    CHECK(f.routed().kind == Kind::vxlan_ipv6);
+    CHECK(f.routed().mtu == 1530);
 }
 
 TEST_CASE("a host that moves takes its endpoints and senders along", "[reachability]") {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/state/state.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -60,6 +63,19 @@ class Statement {
     sqlite3_stmt* handle_ = nullptr;
 };
 
+// Tables tell of every tenant. SQLite gives what it makes beside the file the file's own mode. What
+// cannot be changed here cannot be opened either, or is not this process's.
+void keep_private(const std::filesystem::path& file) {
+    const int handle = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (handle >= 0) close(handle);
+    for (const char* suffix : {"", "-wal", "-shm"}) {
+        const auto path = file.string() + suffix;
+        struct stat status {};
+        if (lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode))
+            chmod(path.c_str(), S_IRUSR | S_IWUSR);
+    }
+}
+
 }  // namespace
 
 struct State::Statements {
@@ -88,6 +104,7 @@ Result<std::unique_ptr<State>> State::open(const std::filesystem::path& folder) 
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     auto state = std::unique_ptr<State>(new State(folder / "tables.db"));
+    keep_private(state->file_);
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(state->file_.c_str(), &state->database_, flags, nullptr) != SQLITE_OK)
         return state->failure("opened");

@@ -2,6 +2,7 @@
 #include "dataplane/state/state.hpp"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -96,6 +97,30 @@ TEST_CASE("what was written is there for the next process", "[state]") {
     CHECK(stored.tables.put[1] == entry(3));
     CHECK(stored.tables.put_meters == std::vector<openflow::Meter>{{MeterId{6}, 1, 2}});
     CHECK(stored.generation == Generation{2});
+}
+
+TEST_CASE("nobody else may read the tables, nor what SQLite keeps beside them", "[state]") {
+    Folder folder;
+    const auto mode = [&](const char* name) {
+        return std::filesystem::status(folder.path / name).permissions();
+    };
+    constexpr auto kOwner =
+        std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+    const auto before = umask(0022);
+    for (int start = 0; start < 2; ++start) {
+        const auto state = opened(folder);
+        write(*state, {{entry(1)}, {}, {}, {}}, 1);
+        for (const char* name : {"tables.db", "tables.db-wal", "tables.db-shm"}) {
+            CHECK(mode(name) == kOwner);
+            // As an earlier release left them.
+            std::filesystem::permissions(folder.path / name, std::filesystem::perms(0644));
+        }
+    }
+    umask(before);
+    // What is left of a killed process, too.
+    { std::ofstream(folder.path / "tables.db-wal"); }
+    const auto state = opened(folder);
+    CHECK(mode("tables.db-wal") == kOwner);
 }
 
 TEST_CASE("what another handle sees is whole commits, while the writer lives", "[state]") {

@@ -43,7 +43,7 @@ namespace sluice {
     X(inner_nd, "a neighbour-discovery packet that is malformed or asks for an unknown address")  \
     X(nothing_to_answer, "an announcement, or a probe for the sender's own address")              \
     X(inner_vxlan, "VXLAN inside VXLAN")                                                          \
-    X(ttl_expired, "the inner TTL or hop limit ran out at the gateway")                           \
+    X(ttl_expired, "the inner TTL or hop limit is zero, or ran out at the gateway")               \
     X(too_big, "the packet exceeds the destination's MTU and must not be fragmented")             \
     /* who sends */                                                                               \
     X(unknown_vni, "no VPC is open under this VNI")                                               \

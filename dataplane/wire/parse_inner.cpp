@@ -235,8 +235,10 @@ void parse_ipv6(const Octets& whole, Headers& headers) {
         const std::uint8_t* header = frame.data + at;
         std::size_t length = 8;
         if (next == kFragmentHeader) {
-            headers.flags |= kFragment;
-            if ((host16(header + 2) & 0xfff8) == 0) headers.flags |= kFirstFragment;
+            // One that is the whole packet is like any other (RFC 6946).
+            const std::uint16_t fragment = host16(header + 2);
+            if ((fragment & 0xfff9) != 0) headers.flags |= kFragment;
+            if ((fragment & 0xfff9) == 1) headers.flags |= kFirstFragment;
         } else {
             length += std::size_t{header[1]} * 8;
             // A route through others: type 0 is forbidden (RFC 5095), no other is offered.

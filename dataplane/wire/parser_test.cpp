@@ -346,6 +346,24 @@ TEST_CASE("Fragments: the first has ports, the others have none") {
     CHECK(later6.ports == 0);
 }
 
+TEST_CASE("An IPv6 fragment that is the whole packet is none (RFC 6946)") {
+    const Headers atomic = inner({Ipv6{}, FragmentHeader{.offset_and_more = 0}, Udp{}});
+    CHECK(atomic.kind == FrameKind::connection);
+    CHECK_FALSE(atomic.has(kFragment));
+    CHECK_FALSE(atomic.has(kFirstFragment));
+    CHECK(atomic.has(kOptions));
+    CHECK(atomic.protocol == static_cast<std::uint8_t>(Protocol::udp));
+    CHECK(atomic.ports != 0);
+    // Reserved bits are ignored (RFC 8200 section 4.5), and its lengths are held to be whole.
+    CHECK_FALSE(inner({Ipv6{}, FragmentHeader{.offset_and_more = 6}, Udp{}}).has(kFragment));
+    CHECK(reason(inner({Ipv6{}, FragmentHeader{.offset_and_more = 0}, Udp{.length = 2000}})) ==
+          DropReason::inner_bad_header);
+    const Headers first =
+        inner({Ipv6{}, FragmentHeader{.offset_and_more = 1}, Udp{.length = 2000}});
+    CHECK(first.has(kFragment));
+    CHECK(first.has(kFirstFragment));
+}
+
 TEST_CASE("Underlay and uplink: what is the gateway's own is local") {
     CHECK(parse({Ethernet{.destination = ethernet::kBroadcast}, Arp{}}).kind == FrameKind::local);
     CHECK(parse({Ethernet{}, Ipv4{.destination = kOwn[1]}, Icmp{}}).kind == FrameKind::local);

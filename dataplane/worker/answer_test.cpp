@@ -72,6 +72,47 @@ TEST_CASE_METHOD(Cloud, "inside a subnet nothing is routed: a TTL of one arrives
     CHECK(inner() == packet(Layers{Ethernet{a.mac, b.mac}} + layers));
 }
 
+TEST_CASE_METHOD(Cloud, "a TTL or hop limit of zero goes nowhere, inside a subnet either") {
+    const auto four = [&](std::uint8_t ttl) {
+        return frame_of(a, {Ipv4{.source = a.address, .destination = b.address, .ttl = ttl}, Udp{}},
+                        b.mac);
+    };
+    const auto six = [&](std::uint8_t ttl) {
+        return frame_of(
+            a6, {Ipv6{.source = a6.address, .destination = b6.address, .hop_limit = ttl}, Udp{}},
+            b.mac);
+    };
+    for (int round = 0; round < 2; ++round) {  // as a first packet, and as one of a connection
+        check_dropped(kUnderlay, four(0), DropReason::ttl_expired);
+        check_dropped(kUnderlay, six(0), DropReason::ttl_expired);
+        receive(kUnderlay, four(1));
+        CHECK_FALSE(silent());
+        receive(kUnderlay, six(1));
+        CHECK_FALSE(silent());
+    }
+}
+
+TEST_CASE_METHOD(Cloud, "a subnet's MTU beyond what the underlay carries is not believed") {
+    for (std::uint32_t i = 1; i <= 2; ++i)  // the port carries 9,000, the tunnel takes 50 of them
+        put(nfv::LocalRow{VpcId{1}, ip(i == 1 ? "10.0.1.1" : "10.0.2.1"), kGatewayMac,
+                          SubnetId{10 + i}, 120, RouteTableId{1}, 9500, Cookie{300 + i}});
+    const auto sized = [&](std::size_t size) {
+        return Layers{Ipv4{.source = a.address,
+                           .destination = c.address,
+                           .flags_and_offset = wire::ipv4::kDontFragment},
+                      Udp{}, Payload{filler(size - 28)}};
+    };
+    const std::vector<std::size_t> cuts{1500, 3000, 4500, 6000, 7500};
+    receive(kUnderlay, frame_of(a, sized(8951)), cuts);
+    Bytes quoted = packet(sized(8951));
+    quoted.resize(548);
+    CHECK(back() ==
+          packet({Ethernet{kGatewayMac, a.mac}, error_header(gateway, a.address),
+                  Icmp{.type = 3, .code = 4, .identifier = 0, .sequence = 8950}, Payload{quoted}}));
+    receive(kUnderlay, frame_of(a, sized(8950)), cuts);
+    CHECK_FALSE(silent());
+}
+
 TEST_CASE_METHOD(Cloud, "too big with DF, or in IPv6: the sender learns the tenant's MTU") {
     const Layers big{Ipv4{.source = a.address,
                           .destination = c.address,

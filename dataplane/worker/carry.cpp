@@ -115,7 +115,7 @@ template <class Family>
     const std::uint32_t target = flow.state.target.load(std::memory_order_relaxed);
     const unsigned unusual = unsigned{unusual_source(frame, headers, source)} |
                              stale(state, flow.state, *adjacency, source) |
-                             ((headers.ttl <= 1) & !adjacency->bridged) |
+                             unsigned{headers.ttl <= spent_ttl(*adjacency)} |
                              (headers.ip_length > adjacency->mtu) | ((headers.outer_ecn & 1) != 0) |
                              ((headers.tcp_flags & kOpensOrCloses) != 0) |
                              ((target & (session::kTracked | session::kMetered)) != 0) |

@@ -164,7 +164,9 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
         std::is_same_v<Family, session::Ipv4> &&
         (flow.state.target.load(std::memory_order_relaxed) & session::kTranslated) == 0)
         return dropped(DropReason::private_on_uplink);
-    if (item.headers.ttl <= 1 && !adjacency->bridged) {
+    if (item.headers.ttl <= spent_ttl(*adjacency)) {
+        // Inside a subnet the gateway is no hop, and has nothing to say about it.
+        if (adjacency->bridged) return dropped(DropReason::ttl_expired);
         answer_error(state, item, policy::Answer::time_exceeded, {}, 0,
                      {DropReason::ttl_expired, zone, nullptr});
         return nullptr;

@@ -49,7 +49,7 @@ void carry_along(Worker::State& state, const Item& item, const wire::Quote& quot
         return drop(state, item, {DropReason::host_unreachable, zone, nullptr});
     if (item.headers.ip_length > adjacency.mtu)
         return drop(state, item, {DropReason::too_big, zone, nullptr});
-    if (item.headers.ttl <= 1 && !adjacency.bridged)
+    if (item.headers.ttl <= spent_ttl(adjacency))
         return drop(state, item, {DropReason::ttl_expired, zone, nullptr});
 
     // What this direction's packets become: the key of the other one, turned round.

@@ -28,6 +28,12 @@ inline void add_to_field(std::uint8_t* field, std::uint32_t delta) {
     wire::put_raw(field, sum == 0xffff ? std::uint16_t{0} : sum);
 }
 
+// The TTL or hop limit with which a packet goes no further: zero is nowhere sent (RFC 1122 section
+// 3.2.1.7, RFC 8200 section 3), and a router takes one off. Without a branch.
+inline unsigned spent_ttl(const policy::Adjacency& adjacency) {
+    return unsigned{!adjacency.bridged};
+}
+
 // TTL, less one; the checksum grows by as much (RFC 1624; TTL is the high octet of its word).
 inline void decrement_ttl_ipv4(std::uint8_t* ip) {
     --ip[wire::ipv4::kTtl];
