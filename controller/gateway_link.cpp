@@ -26,6 +26,8 @@ api::GatewayReport to_report(const southbound::GatewayInfo& gateway) {
             .foreign_changes = gateway.foreign_changes,
             .entries_put = gateway.entries_put,
             .entries_removed = gateway.entries_removed,
+            .withheld = gateway.withheld.size(),
+            .facts = gateway.facts,
             .last_seen = std::chrono::duration_cast<std::chrono::milliseconds>(
                              gateway.last_seen.time_since_epoch())
                              .count()};
@@ -49,9 +51,9 @@ void GatewayLink::publish(const std::string& gateway, std::uint64_t revision,
 }
 
 std::optional<api::GatewayReport> GatewayLink::report(const std::string& name) {
-    for (const auto& gateway : southbound_.gateways())
-        if (gateway.name == name) return to_report(gateway);
-    return std::nullopt;
+    const auto* gateway = southbound_.gateway(name);
+    if (gateway == nullptr) return std::nullopt;
+    return to_report(*gateway);
 }
 
 void GatewayLink::query(const std::string& gateway, const std::string& kind, std::string request,
@@ -68,6 +70,9 @@ void GatewayLink::on_confirmed(const std::string& gateway, std::uint64_t revisio
 void GatewayLink::on_error(const std::string& gateway, std::uint64_t revision,
                            const std::string& sentence) {
     service_.on_error(gateway, revision, sentence);
+}
+void GatewayLink::on_withheld(const southbound::GatewayInfo& gateway) {
+    service_.on_withheld(gateway.name, gateway.withheld);
 }
 void GatewayLink::on_gateway(const southbound::GatewayInfo& gateway) {
     service_.on_gateway(to_report(gateway));

@@ -29,6 +29,7 @@ class GatewayLink final : public api::GatewayLink, private southbound::Listener 
     void on_confirmed(const std::string& gateway, std::uint64_t revision) override;
     void on_error(const std::string& gateway, std::uint64_t revision,
                   const std::string& sentence) override;
+    void on_withheld(const southbound::GatewayInfo& gateway) override;
     void on_gateway(const southbound::GatewayInfo& gateway) override;
 
     api::Service& service_;

@@ -50,6 +50,8 @@ class FakeGateways final : public GatewayLink {
                              .foreign_changes = 0,
                              .entries_put = 0,
                              .entries_removed = 0,
+                             .withheld = 0,
+                             .facts = facts,
                              .last_seen = 0});
         service_.on_confirmed(name, service_.revision());
     }
@@ -68,6 +70,7 @@ class FakeGateways final : public GatewayLink {
         done(answer);
     }
 
+    model::GatewayFacts facts;  // of those that connect
     std::map<std::string, std::vector<openflow::Changes>> sent;
     std::set<std::string> silent;
     std::string refusal;

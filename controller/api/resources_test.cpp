@@ -184,14 +184,82 @@ TEST_CASE("an elastic IP takes the pool's first free address and moves at once")
     Fixture f;
     Network n(f);
     f.make("external-pools",
-           R"({"cidr":"203.0.113.0/29","mode":"on_link","reserved":["203.0.113.1/32"]})");
+           R"({"cidr":"203.0.113.0/29","mode":"on_link","reserved":["203.0.113.2/32"]})");
     const auto first = n.endpoint(f), second = n.endpoint(f);
     const auto elastic =
         f.post("/v1/elastic-ips", R"({"endpoint_id":")" + first + R"(","bandwidth_mbps":20})");
-    CHECK(elastic.text("/address") == "203.0.113.2");
+    CHECK(elastic.text("/address") == "203.0.113.3");  // the first is the router's
     const auto at = "/v1/elastic-ips/" + elastic.id();
     CHECK(f.patch(at, R"({"endpoint_id":")" + second + "\"}").text("/endpoint_id") == second);
     CHECK(f.patch(at, R"({"endpoint_id":null})").text("/endpoint_id") == "null");
+}
+
+TEST_CASE("an on_link pool never gives out its network, router or broadcast address") {
+    Fixture f;
+    f.make("external-pools", R"({"cidr":"203.0.113.0/29","mode":"on_link"})");
+    std::vector<std::string> given;
+    for (int i = 0; i < 5; ++i) given.push_back(f.post("/v1/elastic-ips", "{}").text("/address"));
+    CHECK(given == std::vector<std::string>{"203.0.113.2", "203.0.113.3", "203.0.113.4",
+                                            "203.0.113.5", "203.0.113.6"});
+    CHECK(f.post("/v1/elastic-ips", "{}").status == 409);
+    for (const auto* nobody : {"203.0.113.0", "203.0.113.7"}) {
+        const auto reply =
+            f.post("/v1/elastic-ips", R"({"address":")" + std::string(nobody) + "\"}");
+        CHECK(reply.status == 422);
+        CHECK(reply.pointers() == std::vector<std::string>{"/address"});
+    }
+    CHECK(f.post("/v1/elastic-ips", R"({"address":"203.0.113.1"})").status == 201);
+    // Where there is nothing but one address, or two (RFC 3021).
+    f.make("external-pools", R"({"cidr":"192.0.2.1/32","mode":"on_link"})");
+    CHECK(f.post("/v1/elastic-ips", "{}").text("/address") == "192.0.2.1");
+    f.make("external-pools", R"({"cidr":"192.0.2.8/31","mode":"on_link"})");
+    CHECK(f.post("/v1/elastic-ips", "{}").text("/address") == "192.0.2.9");
+}
+
+TEST_CASE("what a gateway reports as its own is not given out, and cannot be asked for") {
+    Fixture f;
+    f.gateways->facts.addresses = {*parse_ip("203.0.113.3")};
+    f.gateways->facts.vteps = {*parse_ip("203.0.113.4")};
+    f.gateways->facts.next_hops = {*parse_ip("203.0.113.2")};
+    f.gateways->connect("gw1");
+    f.make("external-pools", R"({"cidr":"203.0.113.0/28","mode":"on_link"})");
+    CHECK(f.post("/v1/elastic-ips", "{}").text("/address") == "203.0.113.5");
+    const auto reply = f.post("/v1/elastic-ips", R"({"address":"203.0.113.2"})");
+    CHECK(reply.status == 422);
+    CHECK(reply.text("/errors/0/detail") == "is a next hop of gateway gw1");
+    CHECK(f.post("/v1/elastic-ips", R"({"address":"203.0.113.3"})").status == 422);
+}
+
+TEST_CASE("what a gateway refuses is the error of that object alone, until it is mended") {
+    Fixture f;
+    f.gateways->connect("gw1");
+    Network n(f);
+    f.make("external-pools", R"({"cidr":"203.0.113.0/29"})");
+    const auto endpoint = n.endpoint(f);
+    const auto bad = f.make("elastic-ips", R"({"endpoint_id":")" + endpoint + "\"}");
+    const auto group = n.group(f, R"([{"direction":"ingress"}])");
+    const auto cookie = f.service->state().all(model::Kind::elastic_ip).begin()->second->cookie();
+    const auto& rules = f.service->state()
+                            .all(model::Kind::security_group)
+                            .rbegin()
+                            ->second->as<model::SecurityGroup>()
+                            .rules;
+    f.service->on_withheld("gw1", {{cookie, "it is a next hop of port 2"},
+                                   {Cookie{rules.front().number}, "no such rule"}});
+    auto reply = f.get("/v1/elastic-ips/" + bad);
+    CHECK(reply.text("/status/state") == "error");
+    CHECK(reply.text("/status/reason") == "gateway gw1: it is a next hop of port 2");
+    CHECK(f.get("/v1/security-groups/" + group).text("/status/reason") ==
+          "gateway gw1: no such rule");
+    CHECK(f.get("/v1/endpoints/" + endpoint).text("/status/state") == "active");
+    CHECK(f.get("/v1/vpcs/" + n.vpc).text("/status/state") == "active");
+    // Whoever waits is told at once, and another address takes its place.
+    reply = f.patch("/v1/elastic-ips/" + bad + "?wait=5", R"({"bandwidth_mbps":5})");
+    CHECK(reply.text("/status/state") == "error");
+    CHECK(f.remove("/v1/elastic-ips/" + bad + "?wait=5").status == 204);
+    f.service->on_withheld("gw1", {});
+    reply = f.post("/v1/elastic-ips?wait=5", R"({"endpoint_id":")" + endpoint + "\"}");
+    CHECK(reply.text("/status/state") == "active");
 }
 
 TEST_CASE("a detached elastic IP is pending until the gateway that had it has confirmed") {

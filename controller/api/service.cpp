@@ -58,6 +58,7 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
         GatewayReport report;
         std::uint64_t confirmed = 0;
         std::string refusal;  // of what comes after `confirmed`; empty: none
+        std::map<Cookie, std::string> withheld;
     };
     struct Waiter {
         Kind kind;
@@ -76,6 +77,7 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
     std::uint64_t revision = 1;
     std::unique_ptr<compiler::Compiler> compiler;
     std::map<std::string, Progress> gateways;
+    model::Surroundings surroundings;
     // By resource: since when it is what it is, where that is later than the start; and
     // the last version that was active.
     std::unordered_map<model::Uuid, std::uint64_t> since;
@@ -209,6 +211,15 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
         return result;
     }
 
+    // What a gateway says of an object that it refuses by itself, or of a part of one.
+    [[nodiscard]] const std::string* refused_by(const Progress& progress,
+                                                const Resource& resource) const {
+        for (const auto& [cookie, sentence] : progress.withheld)
+            if (const auto of = state.by_number(cookie.value); of && of->id == resource.id)
+                return &sentence;
+        return nullptr;
+    }
+
     [[nodiscard]] Status status(const Resource& resource) const {
         using State = Status::State;
         Status status;
@@ -217,7 +228,12 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
         for (const auto& name : needed_by(resource)) {
             const auto found = gateways.find(name);
             Status::OfGateway one{name, State::pending, {}};
-            if (found != gateways.end() && found->second.confirmed >= wanted) {
+            const auto* refused =
+                found == gateways.end() ? nullptr : refused_by(found->second, resource);
+            if (refused) {
+                one.state = State::error;
+                one.reason = *refused;
+            } else if (found != gateways.end() && found->second.confirmed >= wanted) {
                 one.state = State::active;
             } else if (found != gateways.end() && !found->second.refusal.empty()) {
                 one.state = State::error;
@@ -338,7 +354,8 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
                          return std::exchange(next_number, next_number + model::kNumbersPerObject);
                      },
                  .uuid = model::random_uuid,
-                 .now = milliseconds_now()}};
+                 .now = milliseconds_now()},
+                &surroundings};
     }
 };
 
@@ -398,6 +415,8 @@ void Service::on_gateway(const GatewayReport& report) {
     if (report.name.empty()) return;  // nothing could be placed on it
     const bool is_new = !impl_->gateways.contains(report.name);
     impl_->gateways[report.name].report = report;
+    if (report.facts != model::GatewayFacts{})
+        impl_->surroundings.gateways[report.name] = report.facts;
     if (is_new) {
         const Actor actor{"controller", {}};
         if (!commit(planner().add_gateway(report.name), actor)) {
@@ -419,6 +438,11 @@ void Service::on_confirmed(const std::string& gateway, std::uint64_t revision) {
 
 void Service::on_error(const std::string& gateway, std::uint64_t, const std::string& sentence) {
     impl_->gateways[gateway].refusal = sentence;
+    impl_->settle_soon();
+}
+
+void Service::on_withheld(const std::string& gateway, std::map<Cookie, std::string> sentences) {
+    impl_->gateways[gateway].withheld = std::move(sentences);
     impl_->settle_soon();
 }
 

@@ -37,6 +37,8 @@ struct GatewayReport {
     // Since the controller started: how often another writer's changes were found, and what
     // it was sent.
     std::uint64_t foreign_changes = 0, entries_put = 0, entries_removed = 0;
+    std::uint64_t withheld = 0;  // objects that it refuses now
+    model::GatewayFacts facts;
     std::int64_t last_seen = 0;  // milliseconds since 1970
 };
 
@@ -106,6 +108,8 @@ class Service {
     void on_gateway(const GatewayReport& report);
     void on_confirmed(const std::string& gateway, std::uint64_t revision);
     void on_error(const std::string& gateway, std::uint64_t revision, const std::string& sentence);
+    // What it refuses, object by object, while it has everything else.
+    void on_withheld(const std::string& gateway, std::map<Cookie, std::string> sentences);
     [[nodiscard]] GatewayReport report(const std::string& gateway) const;
     [[nodiscard]] const compiler::Compiler& compiler() const;
     [[nodiscard]] std::uint64_t revision() const;

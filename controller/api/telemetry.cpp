@@ -35,6 +35,10 @@ std::string metrics(const Service& service) {
     for (const auto& [name, tables] : service.compiler().gateways())
         text += "sluice_controller_table_entries{gateway=\"" + label(name) + "\"} " +
                 std::to_string(tables->size()) + "\n";
+    describe("sluice_controller_withheld_objects", "Objects that a gateway refuses.");
+    for (const auto& [name, tables] : service.compiler().gateways())
+        text += "sluice_controller_withheld_objects{gateway=\"" + label(name) + "\"} " +
+                std::to_string(service.report(name).withheld) + "\n";
     const auto count = [&](const char* name, const char* help,
                            std::uint64_t GatewayReport::*counted) {
         describe(name, help, "counter");

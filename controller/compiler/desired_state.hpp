@@ -22,6 +22,9 @@ class DesiredState {
     // In the order of the keys.
     virtual void visit(std::uint8_t table, const EntryVisitor& visitor) const = 0;
     virtual void visit_meters(const MeterVisitor& visitor) const = 0;
+    // Null: there is none. Holds until the desired state changes.
+    [[nodiscard]] virtual const openflow::Entry* find(const openflow::EntryKey& key) const = 0;
+    [[nodiscard]] virtual const openflow::Meter* find(MeterId id) const = 0;
     // One for each table the controller programs (also the empty ones), and one for the
     // meters (entry_hash.hpp). Tables absent here are left alone.
     [[nodiscard]] virtual std::vector<openflow::TableDigest> digests() const = 0;

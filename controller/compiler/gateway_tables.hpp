@@ -26,8 +26,8 @@ class GatewayTables final : public DesiredState {
     void visit_meters(const MeterVisitor& visitor) const override;
     [[nodiscard]] std::vector<openflow::TableDigest> digests() const override;
 
-    [[nodiscard]] const openflow::Entry* find(const openflow::EntryKey& key) const;
-    [[nodiscard]] const openflow::Meter* find(MeterId id) const;
+    [[nodiscard]] const openflow::Entry* find(const openflow::EntryKey& key) const override;
+    [[nodiscard]] const openflow::Meter* find(MeterId id) const override;
     [[nodiscard]] std::size_t size() const;
 
     void put(openflow::Entry entry);

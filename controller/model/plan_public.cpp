@@ -20,17 +20,30 @@ const Prefix* reserved_block(const ExternalPool& pool, const IpAddress& address)
     return nullptr;
 }
 
-std::optional<IpAddress> first_free(const State& state, const ExternalPool& pool) {
-    // A routed pool's first and last address may be asked for, but many a host would take
-    // them for a network's and a broadcast address.
-    IpAddress candidate = first_usable(pool.cidr);
+// The lowest address that is given out unasked. A routed pool's first and last address may be
+// asked for, but many a host would take them for a network's and a broadcast address. On a
+// link the first one that a station can have is by convention its router's.
+IpAddress first_given(const ExternalPool& pool) {
+    const IpAddress first = first_usable(pool.cidr);
+    const bool is_alone = pool.cidr.length == 128;
+    return pool.mode == PoolMode::on_link && !is_alone ? next(first) : first;
+}
+
+}  // namespace
+
+std::optional<IpAddress> Planner::first_free(const ExternalPool& pool) const {
+    IpAddress candidate = first_given(pool);
     while (is_usable(pool.cidr, candidate)) {
         if (const auto* block = reserved_block(pool, candidate)) {
             candidate = next(last_of(*block));
             continue;
         }
+        if (!surroundings_.taken(candidate).empty()) {
+            candidate = next(candidate);
+            continue;
+        }
         IpAddress free = candidate;
-        state.each_claim({Claim::What::public_address, {}, candidate}, [&](const Claim& taken) {
+        state_.each_claim({Claim::What::public_address, {}, candidate}, [&](const Claim& taken) {
             if (taken.value != free) return false;
             free = next(free);
             return true;
@@ -40,8 +53,6 @@ std::optional<IpAddress> first_free(const State& state, const ExternalPool& pool
     }
     return std::nullopt;
 }
-
-}  // namespace
 
 void Planner::check_external_pool(Draft& draft) {
     const auto& pool = draft.spec<ExternalPool>();
@@ -82,6 +93,9 @@ void Planner::check_elastic_ip(Draft& draft) {
 
 void Planner::choose_public_address(Draft& draft) {
     auto& elastic = draft.spec<ElasticIp>();
+    if (elastic.address)
+        if (const auto whose = surroundings_.taken(*elastic.address); !whose.empty())
+            draft.fail("/address", "is " + whose);
     if (elastic.pool_id) {
         const auto pool = state_.find(*elastic.pool_id);
         if (elastic.address && !is_in_pool(pool->as<ExternalPool>(), *elastic.address)) {
@@ -96,7 +110,7 @@ void Planner::choose_public_address(Draft& draft) {
             if (!is_in_pool(block, *elastic.address)) continue;
             if (reserved_block(block, *elastic.address))
                 draft.fail("/address", "is reserved in " + describe(*pool));
-        } else if (const auto free = first_free(state_, block)) {
+        } else if (const auto free = first_free(block)) {
             elastic.address = free;
         } else {
             continue;

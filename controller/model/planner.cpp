@@ -10,6 +10,7 @@ namespace sluice::model {
 namespace {
 
 constexpr std::size_t kNamedUsers = 10;
+const Surroundings kNothingKnown;
 
 // References to kinds that belong to no project are anyone's to make.
 bool may_refer(const Resource& from, const Resource& to) {
@@ -51,8 +52,10 @@ std::string describe(const Resource& resource) {
     return text + " (" + to_string(resource.id) + ")";
 }
 
-Planner::Planner(const State& state, Sources sources)
-    : state_(state), sources_(std::move(sources)) {}
+Planner::Planner(const State& state, Sources sources, const Surroundings* surroundings)
+    : state_(state),
+      sources_(std::move(sources)),
+      surroundings_(surroundings ? *surroundings : kNothingKnown) {}
 
 Resource Planner::begin(Kind kind, std::string project) {
     Resource resource;

@@ -12,6 +12,7 @@
 
 #include "controller/model/codec.hpp"
 #include "controller/model/state.hpp"
+#include "controller/model/surroundings.hpp"
 
 namespace sluice::model {
 
@@ -38,7 +39,8 @@ struct Sources {
 
 class Planner {
   public:
-    Planner(const State& state, Sources sources);
+    // `surroundings` may be null: nothing is known.
+    Planner(const State& state, Sources sources, const Surroundings* surroundings = nullptr);
 
     // The first change of the diff is what was asked for; others go with it.
     Plan create(Kind kind, const json::object& input, const Caller& caller);
@@ -68,6 +70,7 @@ class Planner {
     void check_external_pool(Draft& draft);
     void check_elastic_ip(Draft& draft);
     void choose_public_address(Draft& draft);
+    std::optional<IpAddress> first_free(const ExternalPool& pool) const;
     void check_route_table(Draft& draft);
     void check_claims(Draft& draft);
     Resource begin(Kind kind, std::string project);
@@ -77,6 +80,7 @@ class Planner {
 
     const State& state_;
     Sources sources_;
+    const Surroundings& surroundings_;
 };
 
 // "endpoint web1 (id)", for messages.

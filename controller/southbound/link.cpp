@@ -121,6 +121,7 @@ void Link::compare() {
     reads_.clear();
     actual_ = {};
     published_.clear();
+    mending_.clear();
     audit_.reset();
     foreign_ = 0;
     settled_ = false;
@@ -146,7 +147,7 @@ void Link::compared(std::string_view text) {
     if (desired == nullptr) return compare();
     const auto actual = decode_digests(text);
     if (!actual) return drop("a malformed digest");
-    read_back(differing(desired->digests(), *actual));
+    read_back(differing(Offered(*desired, withheld_).digests(), *actual));
 }
 
 void Link::read_back(std::set<std::uint8_t> tables) {
@@ -208,7 +209,7 @@ void Link::send_difference() {
             for (const MeterId id : change->remove_meters) meters.insert(id);
         }
     }
-    Changes changes = difference(*desired, std::exchange(actual_, {}));
+    Changes changes = difference(Offered(*desired, withheld_), std::exchange(actual_, {}));
     append_unread(changes, std::exchange(published_, {}), read);
     owner_.say(gateway_->name + ": " + std::to_string(read.size()) + " tables differ, " +
                std::to_string(changes.put.size()) + " entries put, " +
@@ -230,7 +231,7 @@ void Link::audit() {
     if (desired == nullptr) return;
     const auto now = settings_.now();
     audited_ = now;
-    audit_ = Audit{connection_->next_xid(), desired->digests(), now};
+    audit_ = Audit{connection_->next_xid(), Offered(*desired, withheld_).digests(), now};
     append_query(connection_->out(), audit_->xid, Query::digest, {});
     connection_->flush();
 }
@@ -251,15 +252,24 @@ void Link::audited(std::string_view text) {
 }
 
 void Link::publish(std::uint64_t revision, const Changes& changes) {
+    // An object that has changed is tried as it is now, whole.
+    std::vector<EntryKey> lifted = withheld_.lift(changes);
+    if (!lifted.empty()) report_withheld();
     switch (phase_) {
         case Phase::naming:
         case Phase::comparing:
             return;  // the comparison is still to come
         case Phase::reading:
             published_.push_back(changes);
+            if (!lifted.empty()) published_.push_back(now_of(std::move(lifted)));
+            return;
+        case Phase::mending:
+            mending_.push_back(changes);
+            if (!lifted.empty()) mending_.push_back(now_of(std::move(lifted)));
             return;
         case Phase::active:
             outbox_.push(revision, changes);
+            if (!lifted.empty()) outbox_.push(revision, now_of(std::move(lifted)));
             outbox_.pump();
             return on_confirmations();
         case Phase::failed:
@@ -271,20 +281,77 @@ void Link::publish(std::uint64_t revision, const Changes& changes) {
 }
 
 void Link::on_confirmations() {
-    while (phase_ == Phase::active) {
-        const auto outcome = outbox_.pop();
-        if (!outcome) return;
-        if (outcome->refused) return fail(outcome->revision, *outcome->refused);
-        gateway_->entries_put += outcome->put;
-        gateway_->entries_removed += outcome->removed;
+    while (phase_ == Phase::active || phase_ == Phase::mending) {
+        auto outcome = outbox_.pop();
+        if (!outcome) break;
+        if (outcome->refused) {
+            refused(*std::move(outcome));
+            continue;
+        }
+        gateway_->entries_put += outcome->changes.put.size();
+        gateway_->entries_removed += outcome->changes.remove.size();
+        if (phase_ == Phase::mending) continue;  // of something before it nothing is there
         gateway_->confirmed_revision = outcome->revision;
         if (!settled_) {
             settled_ = true;
             enter(GatewayState::active, {});
             refresh();
         }
+        if (outbox_.empty()) withheld_.accept();
+        report_withheld();
         owner_.confirmed(*gateway_, outcome->revision);
     }
+    if (phase_ == Phase::mending && outbox_.empty()) mend();
+}
+
+// Nothing of the change was applied. Only of the first one is the cause certain: those sent
+// after it may have built on it.
+void Link::refused(Outbox::Outcome outcome) {
+    if (phase_ == Phase::active) {
+        const compiler::DesiredState* desired = owner_.desired(gateway_->name);
+        if (desired == nullptr || outcome.culprits.empty() ||
+            withheld_.size() + outcome.culprits.size() > kMostWithheld)
+            return fail(outcome.revision, *outcome.refused);
+        owner_.say(gateway_->name + " " + *outcome.refused + "; the rest is sent without it");
+        withheld_.add(*desired, outcome.changes, outcome.culprits, settings_.now());
+        report_withheld();
+        phase_ = Phase::mending;
+    }
+    mending_.push_back(std::move(outcome.changes));
+}
+
+void Link::mend() {
+    const compiler::DesiredState* desired = owner_.desired(gateway_->name);
+    if (desired == nullptr) return compare();
+    phase_ = Phase::active;
+    outbox_.push(desired->revision(),
+                 present(Offered(*desired, withheld_), std::exchange(mending_, {})));
+    outbox_.pump();
+    on_confirmations();
+}
+
+// What the keys should be by now.
+Changes Link::now_of(std::vector<EntryKey> keys) const {
+    const compiler::DesiredState* desired = owner_.desired(gateway_->name);
+    if (desired == nullptr) return {};
+    Changes part;
+    part.remove = std::move(keys);
+    return present(Offered(*desired, withheld_), {std::move(part)});
+}
+
+void Link::offer_again(std::vector<EntryKey> keys) {
+    const compiler::DesiredState* desired = owner_.desired(gateway_->name);
+    if (desired == nullptr) return compare();
+    outbox_.push(desired->revision(), now_of(std::move(keys)));
+    outbox_.pump();
+    on_confirmations();
+}
+
+void Link::report_withheld() {
+    auto sentences = withheld_.sentences();
+    if (gateway_->withheld == sentences) return;
+    gateway_->withheld = std::move(sentences);
+    owner_.withheld(*gateway_);
 }
 
 void Link::fail(std::uint64_t revision, const std::string& sentence) {
@@ -384,13 +451,18 @@ void Link::watch() {
             enter(GatewayState::synchronising, "its tables are being compared");
             compare();
             break;
+        case Phase::mending:
         case Phase::active:
             if (const auto waiting = outbox_.waiting_since();
                 waiting && now - *waiting > settings_.answer) {
                 enter(GatewayState::synchronising, "it did not confirm a change in time");
                 compare();
+            } else if (phase_ == Phase::mending) {
+                break;
             } else if (audit_ && now - audit_->asked > settings_.answer) {
                 drop("the switch did not answer in time");
+            } else if (auto due = withheld_.due(now, settings_.retry); !due.empty()) {
+                offer_again(std::move(due));
             } else if (is_audit_due(now)) {
                 audit();
             } else if (now - refreshed_ > settings_.refresh) {

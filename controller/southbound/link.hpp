@@ -8,6 +8,8 @@
 //   active      what differs is sent, then every change as it comes; while none is under way,
 //               the digests are asked again at times (an audit): another difference than
 //               ours, and it is compared
+//   mending     it refused an object; when the rest under way has its outcome, all but that is
+//               sent again
 //   failed      it refused something; compared again after a while or at the next change
 #pragma once
 
@@ -22,6 +24,7 @@
 #include "controller/southbound/difference.hpp"
 #include "controller/southbound/outbox.hpp"
 #include "controller/southbound/southbound.hpp"
+#include "controller/southbound/withheld.hpp"
 #include "dataplane/openflow/controller_codec.hpp"
 
 namespace sluice::southbound {
@@ -36,9 +39,11 @@ class LinkOwner {
     virtual GatewayInfo* named(Link& link, const std::string& name) = 0;
     [[nodiscard]] virtual const compiler::DesiredState* desired(const std::string& name) = 0;
     virtual void changed(const GatewayInfo& gateway) = 0;
+    virtual void reported(const GatewayInfo& gateway) = 0;
     virtual void confirmed(const GatewayInfo& gateway, std::uint64_t revision) = 0;
     virtual void refused(const GatewayInfo& gateway, std::uint64_t revision,
                          const std::string& sentence) = 0;
+    virtual void withheld(const GatewayInfo& gateway) = 0;
     virtual void ended(Link& link, const std::string& reason) = 0;
     virtual void say(const std::string& sentence) = 0;
 };
@@ -64,7 +69,7 @@ class Link final : public openflow::Connection::Handler {
     void on_closed(const std::string& reason) override;
 
   private:
-    enum class Phase : std::uint8_t { naming, idle, comparing, reading, active, failed };
+    enum class Phase : std::uint8_t { naming, idle, comparing, reading, active, mending, failed };
     using Clock = std::chrono::steady_clock;
     struct Question {
         std::string text;
@@ -91,6 +96,11 @@ class Link final : public openflow::Connection::Handler {
     void read_back(std::set<std::uint8_t> tables);
     void read_one(openflow::MessageView message);
     void send_difference();
+    void refused(Outbox::Outcome outcome);
+    void mend();
+    [[nodiscard]] openflow::Changes now_of(std::vector<openflow::EntryKey> keys) const;
+    void offer_again(std::vector<openflow::EntryKey> keys);
+    void report_withheld();
     void fail(std::uint64_t revision, const std::string& sentence);
     void enter(GatewayState state, const std::string& reason);
     void tick();
@@ -122,6 +132,8 @@ class Link final : public openflow::Connection::Handler {
     Actual actual_;
     std::size_t foreign_ = 0;
     std::vector<openflow::Changes> published_;  // while reading
+    Withheld withheld_;
+    std::vector<openflow::Changes> mending_;  // to be sent again, or for the first time
     std::unordered_map<Xid, Question> questions_;
 };
 

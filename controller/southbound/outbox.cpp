@@ -24,6 +24,15 @@ FlowMod remove_mod(const EntryKey& key) {
     mod.entry.key = key;
     return mod;
 }
+// An entry that a switch will not have, whatever else it holds; as opposed to no room, a
+// role, or a bundle that is too large.
+bool is_own_fault(const ErrorCode& code) {
+    constexpr std::uint16_t kBadAction = 2, kBadInstruction = 3, kBadMatch = 4, kFlowMod = 5;
+    if (code.experimenter != 0) return code == error::kBadPriority;
+    return code.type == kBadAction || code.type == kBadInstruction || code.type == kBadMatch ||
+           (code.type == kFlowMod && code != error::kTableFull && code != error::kFlowModUnknown);
+}
+
 MeterMod remove_mod(MeterId id) {
     return {MeterCommand::remove, {id, 0, 0}, false};
 }
@@ -100,6 +109,7 @@ void Outbox::write_one(Parcel& parcel) {
         case Step::meters: {
             const Meter& meter = changes.put_meters[index];
             const bool is_new = meters_.insert(meter.id).second;
+            if (is_new) parcel.new_meters.push_back(meter.id);
             const MeterMod mod{is_new ? MeterCommand::add : MeterCommand::modify, meter, false};
             const Xid xid = use_xid(parcel);
             plain_ ? append_meter_mod(out, xid, mod) : append_bundled(out, xid, parcel.bundle, mod);
@@ -151,8 +161,13 @@ Xid Outbox::use_xid(Parcel& parcel) {
 std::optional<Outbox::Outcome> Outbox::pop() {
     if (parcels_.empty() || !parcels_.front().finished) return std::nullopt;
     Parcel& parcel = parcels_.front();
-    Outcome outcome{parcel.revision, parcel.changes.put.size(), parcel.changes.remove.size(),
-                    std::move(parcel.refused)};
+    if (parcel.refused && !plain_) {  // its meters are as they were
+        for (const MeterId id : parcel.new_meters) meters_.erase(id);
+        for (const MeterId id : parcel.changes.remove_meters) meters_.insert(id);
+    }
+    if (parcel.wrong_otherwise) parcel.culprits.clear();
+    Outcome outcome{parcel.revision, std::move(parcel.changes), std::move(parcel.refused),
+                    std::move(parcel.culprits)};
     parcels_.pop_front();
     return outcome;
 }
@@ -179,23 +194,32 @@ bool Outbox::on_error(const RemoteError& error) {
     for (Parcel& parcel : parcels_) {
         const std::uint32_t xid = error.xid.value;
         if (parcel.first_xid == 0 || xid < parcel.first_xid || xid > parcel.last_xid) continue;
+        const Place place = locate(parcel, xid);
+        if (place.step == Step::put && is_own_fault(error.code))
+            parcel.culprits.try_emplace(place.index, error.text);
+        else if (place.step != Step::commit || !parcel.refused)
+            parcel.wrong_otherwise = true;
         // The first one is the cause; that the bundle then fails is its consequence.
-        if (!parcel.refused) parcel.refused = describe(parcel, xid) + ": " + error.text;
+        if (!parcel.refused) parcel.refused = describe(parcel, place) + ": " + error.text;
         return true;
     }
     return false;
 }
 
-std::string Outbox::describe(const Parcel& parcel, std::uint32_t xid) const {
-    Step step = Step::done;
-    std::size_t index = 0;
+Outbox::Place Outbox::locate(const Parcel& parcel, std::uint32_t xid) {
+    Place place;
     for (const Run& run : parcel.runs) {
         if (run.first_xid > xid) break;
-        step = run.step;
-        index = run.first_index + (xid - run.first_xid);
+        place = {run.step, run.first_index + (xid - run.first_xid)};
     }
+    if (place.step == Step::put && place.index >= parcel.changes.put.size()) return {};
+    return place;
+}
+
+std::string Outbox::describe(const Parcel& parcel, const Place& place) {
+    const auto [step, index] = place;
     const Changes& changes = parcel.changes;
-    if (step == Step::put && index < changes.put.size()) {
+    if (step == Step::put) {
         const Entry& entry = changes.put[index];
         return "refused an entry of table " + std::to_string(entry.key.table) + " with cookie " +
                std::to_string(entry.cookie.value);

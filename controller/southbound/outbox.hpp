@@ -13,6 +13,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,8 +31,11 @@ class Outbox {
   public:
     struct Outcome {
         std::uint64_t revision = 0;
-        std::size_t put = 0, removed = 0;    // entries
-        std::optional<std::string> refused;  // a sentence
+        openflow::Changes changes;
+        std::optional<std::string> refused;  // a sentence: nothing of it was applied
+        // The entries that were wrong in themselves, if that is all that was: their place in
+        // `changes.put`, and the switch's words.
+        std::map<std::size_t, std::string> culprits;
     };
     using Clock = std::chrono::steady_clock;
 
@@ -91,6 +95,9 @@ class Outbox {
         std::uint32_t first_xid = 0, last_xid = 0;
         bool bundled = false, committed = false, finished = false;
         std::optional<std::string> refused;
+        std::map<std::size_t, std::string> culprits;
+        bool wrong_otherwise = false;
+        std::vector<MeterId> new_meters;
         Clock::time_point written;
     };
 
@@ -99,7 +106,12 @@ class Outbox {
     void write_one(Parcel& parcel);
     void control(Parcel& parcel, openflow::BundleType type);
     Xid use_xid(Parcel& parcel);
-    [[nodiscard]] std::string describe(const Parcel& parcel, std::uint32_t xid) const;
+    struct Place {
+        Step step = Step::done;
+        std::size_t index = 0;
+    };
+    [[nodiscard]] static Place locate(const Parcel& parcel, std::uint32_t xid);
+    [[nodiscard]] static std::string describe(const Parcel& parcel, const Place& place);
 
     openflow::Connection& connection_;
     Now now_;

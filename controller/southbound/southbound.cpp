@@ -55,6 +55,10 @@ void Link::refresh() {
         gateway_->generation = number(report.get_object(), "generation");
         gateway_->sessions = number(report.get_object(), "sessions");
         gateway_->capacity = number(report.get_object(), "capacity");
+        auto facts = model::read_facts(*answer);
+        if (facts == gateway_->facts) return;
+        gateway_->facts = std::move(facts);
+        owner_.reported(*gateway_);
     });
 }
 
@@ -120,6 +124,7 @@ struct Southbound::State final : LinkOwner, std::enable_shared_from_this<Southbo
             (gateway.reason.empty() ? "" : ": " + gateway.reason));
         listener.on_gateway(gateway);
     }
+    void reported(const GatewayInfo& gateway) override { listener.on_gateway(gateway); }
     void confirmed(const GatewayInfo& gateway, std::uint64_t revision) override {
         listener.on_confirmed(gateway.name, revision);
     }
@@ -127,6 +132,7 @@ struct Southbound::State final : LinkOwner, std::enable_shared_from_this<Southbo
                  const std::string& sentence) override {
         listener.on_error(gateway.name, revision, sentence);
     }
+    void withheld(const GatewayInfo& gateway) override { listener.on_withheld(gateway); }
     void ended(Link& link, const std::string& reason) override {
         GatewayInfo* gateway = link.gateway();
         if (gateway == nullptr) {
@@ -205,6 +211,11 @@ void Southbound::publish(const std::string& gateway, std::uint64_t revision,
     const auto at = state_->gateways.find(gateway);
     if (at != state_->gateways.end() && at->second.link != nullptr)
         at->second.link->publish(revision, changes);
+}
+
+const GatewayInfo* Southbound::gateway(const std::string& name) const {
+    const auto at = state_->gateways.find(name);
+    return at == state_->gateways.end() ? nullptr : &at->second.info;
 }
 
 std::vector<GatewayInfo> Southbound::gateways() const {

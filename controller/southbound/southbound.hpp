@@ -13,20 +13,24 @@
 // io_context's only. Cost: publishing follows the size of the change and the number of
 // gateways; a reconnect costs one digest per table, and reading back what differs.
 // Failure: an error or a time-out never loses a change: what a gateway has is then unknown
-// and it is compared again; if it refuses what it is sent, it stays in `error` with the
-// refusal as its reason and is tried again after a while and with the next change.
+// and it is compared again. An entry that it refuses by itself is withheld with all of its
+// object, and tried again when that changes and after a while; everything else is sent. If it
+// refuses for another reason, it stays in `error` with the refusal as its reason and is tried
+// again after a while and with the next change.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "controller/compiler/desired_state.hpp"
+#include "controller/model/surroundings.hpp"
 #include "dataplane/openflow/codec.hpp"
 #include "dataplane/openflow/connection.hpp"
 
@@ -45,6 +49,7 @@ struct GatewayInfo {
     std::uint64_t generation = 0;
     std::uint64_t sessions = 0;
     std::uint64_t capacity = 0;
+    model::GatewayFacts facts;  // likewise
     std::uint64_t confirmed_revision = 0;
     std::chrono::system_clock::time_point last_seen;
     // Sent to it since the controller started.
@@ -52,6 +57,8 @@ struct GatewayInfo {
     std::uint64_t entries_removed = 0;
     // How often its tables were found changed by another writer.
     std::uint64_t foreign_changes = 0;
+    // The objects whose entries it refuses, and its words.
+    std::map<Cookie, std::string> withheld;
 };
 
 // What a gateway of that name should hold; null: nothing is known of it (yet). Asked when it
@@ -66,14 +73,16 @@ class Listener {
     // It refused what `revision` needs; `sentence` says what and why.
     virtual void on_error(const std::string& gateway, std::uint64_t revision,
                           const std::string& sentence) = 0;
-    // Its state changed, or it is new.
+    // `gateway.withheld` changed.
+    virtual void on_withheld(const GatewayInfo& gateway) = 0;
+    // Its state or what it says of itself changed, or it is new.
     virtual void on_gateway(const GatewayInfo& gateway) = 0;
 };
 
 struct Settings {
     std::vector<std::string> listen;            // "tcp:127.0.0.1:6653" (loopback only), "unix:PATH"
     std::chrono::milliseconds answer{10'000};   // a commit's; then its outcome is unknown
-    std::chrono::milliseconds retry{5'000};     // of a gateway in `error`
+    std::chrono::milliseconds retry{5'000};     // of a gateway in `error`, or an object
     std::chrono::milliseconds refresh{5'000};   // of what it reports about itself
     std::chrono::milliseconds compare{30'000};  // an idle gateway's digests; 0: never
     std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
@@ -103,6 +112,8 @@ class Southbound {
                  const openflow::Changes& changes);
 
     [[nodiscard]] std::vector<GatewayInfo> gateways() const;
+    // Null: it has not connected. Holds until control returns to the event loop.
+    [[nodiscard]] const GatewayInfo* gateway(const std::string& name) const;
 
     // Asks one gateway; `done` is called once, with its JSON text, its refusal, or that it
     // is not connected or did not answer in time.

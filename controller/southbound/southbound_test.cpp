@@ -33,7 +33,15 @@ Entry host(std::uint32_t number) {
         .encode();
 }
 
+// What no switch accepts.
+Entry wrong(std::uint32_t number) {
+    Entry entry = vni(number, number);
+    entry.next = kHost;  // a table that vni does not lead to
+    return entry;
+}
+
 struct Recorder : southbound::Listener {
+    std::map<Cookie, std::string> withheld;
     std::vector<std::uint64_t> confirmed;
     std::vector<std::string> errors;
     std::vector<GatewayState> states;
@@ -42,6 +50,9 @@ struct Recorder : southbound::Listener {
     }
     void on_error(const std::string&, std::uint64_t, const std::string& sentence) override {
         errors.push_back(sentence);
+    }
+    void on_withheld(const southbound::GatewayInfo& gateway) override {
+        withheld = gateway.withheld;
     }
     void on_gateway(const southbound::GatewayInfo& gateway) override {
         states.push_back(gateway.state);
@@ -240,28 +251,131 @@ TEST_CASE("meters are added, changed and removed with the entries that use them"
     CHECK(pair.backend.meters() == std::vector<Meter>{{MeterId{5}, 1, 1}});
 }
 
-TEST_CASE("a refusal names the entry, and the next change repairs it") {
+TEST_CASE("what a gateway refuses is left out with its object, and everything else is there") {
     Pair pair;
     pair.connect();
     REQUIRE(pair.run_active());
-    Entry wrong = vni(9, 9);
-    wrong.next = kHost;  // a table that vni does not lead to
     Changes changes;
-    changes.put = {vni(1, 1), wrong};
+    changes.put = {vni(1, 1), wrong(9), host(9), vni(2, 2)};  // two entries of one cookie
+    changes.put_meters = {{MeterId{4}, 1000, 100}};
+    pair.change(1, changes);
+    REQUIRE(pair.run_confirmed(1));
+    CHECK(pair.recorder.errors.empty());
+    CHECK(pair.info().state == GatewayState::active);
+    CHECK(pair.backend.count(kVni) == 2);
+    CHECK(pair.backend.count(kHost) == 0);
+    CHECK(pair.backend.meters().size() == 1);
+    REQUIRE(pair.recorder.withheld.size() == 1);
+    CHECK(pair.recorder.withheld.at(Cookie{9}) ==
+          "vni.next: this table does not lead to that one (OFPBIC_BAD_TABLE_ID)");
+
+    SECTION("later changes of others are sent") {
+        Changes later;
+        later.put = {vni(3, 3), host(3)};
+        pair.change(2, later);
+        REQUIRE(pair.run_confirmed(2));
+        CHECK(pair.backend.count(kVni) == 3);
+        CHECK(pair.recorder.withheld.size() == 1);
+    }
+    SECTION("a change that mends it brings all of it") {
+        Changes mended;
+        mended.put = {vni(9, 9)};
+        pair.change(2, mended);
+        CHECK(pair.recorder.withheld.empty());
+        REQUIRE(pair.run_confirmed(2));
+        REQUIRE(pair.run([&] { return pair.same(); }));
+        CHECK(pair.backend.count(kHost) == 1);
+    }
+    SECTION("its removal ends it") {
+        Changes removed;
+        removed.remove = {vni(9, 9).key, host(9).key};
+        pair.change(2, removed);
+        REQUIRE(pair.run_confirmed(2));
+        CHECK(pair.recorder.withheld.empty());
+        CHECK(pair.same());
+    }
+    SECTION("it is tried again, each time after twice as long") {
+        const auto refused = [&] {
+            return std::count_if(pair.log.begin(), pair.log.end(), [](const std::string& line) {
+                return line.find("refused an entry of table 1 with cookie 9") != std::string::npos;
+            });
+        };
+        REQUIRE(refused() == 1);
+        pair.ahead = 100ms;
+        REQUIRE(pair.run([&] { return refused() == 2; }, 1s));
+        pair.ahead = 250ms;
+        CHECK_FALSE(pair.run([&] { return refused() > 2; }, 30ms));
+        CHECK(pair.recorder.withheld.size() == 1);
+        CHECK(pair.info().state == GatewayState::active);
+    }
+    SECTION("it is not taken for another writer's change") {
+        pair.ahead = 30s;
+        CHECK_FALSE(pair.run([&] { return pair.info().foreign_changes > 0; }, 500ms));
+    }
+    SECTION("a gateway that connects again is asked again") {
+        pair.disconnect();
+        pair.connect();
+        REQUIRE(pair.run_active());
+        CHECK(pair.recorder.withheld.size() == 1);
+        CHECK(pair.backend.count(kVni) == 2);
+    }
+}
+
+TEST_CASE("what overwrites an entry and is refused takes that entry away") {
+    Pair pair;
+    pair.desired.put(vni(9, 1));
+    pair.connect();
+    REQUIRE(pair.run_active());
+    Changes changes;
+    changes.put = {wrong(9)};
+    pair.change(1, changes);
+    REQUIRE(pair.run_confirmed(1));
+    CHECK(pair.backend.count(kVni) == 0);
+    CHECK(pair.recorder.withheld.size() == 1);
+}
+
+TEST_CASE("refusals among many changes under way end with everything there but what is refused") {
+    Pair pair;
+    for (std::uint32_t i = 1; i <= 100; ++i) pair.desired.put(host(i));
+    pair.desired.put(wrong(1001));
+    pair.connect();
+    std::uint32_t number = 0;
+    std::uint64_t revision = 0;
+    const auto change = [&] {
+        Changes changes;
+        ++number;
+        changes.put = {vni(number, number), host(number)};
+        if (number % 7 == 0) changes.put.push_back(wrong(1000 + number));
+        if (number % 5 == 0) changes.put_meters = {{MeterId{number}, 1000, 100}};
+        if (number % 10 == 0) changes.remove_meters = {MeterId{number - 5}};
+        if (number > 4) changes.remove = {vni(number - 4, number - 4).key};
+        if (number % 14 == 0) changes.remove.push_back(wrong(1000 + number - 7).key);
+        pair.change(++revision, changes);
+    };
+    REQUIRE(pair.run([&] {
+        if (number < 210) change();
+        return number >= 210;
+    }));
+    REQUIRE(pair.run_confirmed(revision));
+    REQUIRE(pair.run([&] { return pair.backend.count(kHost) == 210; }));
+    CHECK(pair.recorder.errors.empty());
+    CHECK(pair.recorder.withheld.size() == 16);  // 1001, and every second of 30
+    CHECK(pair.backend.count(kVni) == 4);
+    CHECK(pair.backend.meters().size() == 21);
+    for (std::uint32_t i = 7; i <= 210; i += 7) pair.desired.remove(wrong(1000 + i).key);
+    pair.desired.remove(wrong(1001).key);
+    CHECK(pair.same());
+}
+
+TEST_CASE("a gateway that refuses too much is in error") {
+    Pair pair;
+    pair.connect();
+    REQUIRE(pair.run_active());
+    Changes changes;
+    for (std::uint32_t i = 1; i <= 101; ++i) changes.put.push_back(wrong(i));
     pair.change(1, changes);
     REQUIRE(pair.run([&] { return !pair.recorder.errors.empty(); }));
-    CHECK(
-        pair.recorder.errors.front() ==
-        "refused an entry of table 1 with cookie 9: vni.next: this table does not lead to that one "
-        "(OFPBIC_BAD_TABLE_ID)");
     CHECK(pair.info().state == GatewayState::error);
-    CHECK(pair.backend.count(kVni) == 0);
-    Changes repair;
-    repair.put = {vni(9, 9)};
-    pair.change(2, repair);
-    REQUIRE(pair.run_confirmed(2));
-    CHECK(pair.info().state == GatewayState::active);
-    CHECK(pair.same());
 }
 
 TEST_CASE("a gateway that cannot apply a bundle is tried again after a while") {

@@ -2,7 +2,8 @@
 // The controller's southbound with a desired state of its own, for a switch that is not ours:
 //   program_switch unix:SOCKET NAME
 // It programs every table. Lines on its input: "change" publishes additions, removals and a
-// meter; "bad" what no switch accepts; "repair" takes that back. Each event is a line of output.
+// meter; "bad" what no switch accepts, and other entries; "repair" takes the former back. Each
+// event is a line of output.
 #include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -116,6 +117,10 @@ struct Program : southbound::Listener {
     void on_error(const std::string&, std::uint64_t revision, const std::string& why) override {
         say("refused " + std::to_string(revision) + " " + why);
     }
+    void on_withheld(const southbound::GatewayInfo& gateway) override {
+        for (const auto& [cookie, why] : gateway.withheld)
+            say("withheld " + std::to_string(cookie.value) + " " + why);
+    }
     void on_gateway(const southbound::GatewayInfo& gateway) override {
         say(std::string(to_string(gateway.state)) + " put " + std::to_string(gateway.entries_put) +
             " removed " + std::to_string(gateway.entries_removed));
@@ -138,8 +143,9 @@ struct Program : southbound::Listener {
             changes.remove.push_back(
                 openflow::HostRow{HostId{4}, {v4(0xc0000204)}, Cookie{4}}.encode().key);
             changes.put_meters = {{MeterId{21}, 30'000, 3'000}, {MeterId{23}, 1'000, 100}};
-        } else if (command == "bad") {
+        } else if (command == "bad") {  // in company
             changes.put.push_back(bad);
+            add_endpoint(changes, 61);
         } else if (command == "repair") {
             changes.remove.push_back(bad.key);
         }

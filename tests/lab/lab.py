@@ -44,9 +44,9 @@ class Lab:
             self.manifest.clear()
         self.manifest.unlock()
 
-    def start_product(self):
+    def start_product(self, compare_seconds=30):
         """Controller, then gateway; both ready, and the gateway known to the controller."""
-        self.controller = product.Controller(self.folder, self.manifest)
+        self.controller = product.Controller(self.folder, self.manifest, compare_seconds)
         self.gateway = product.Gateway(self.folder, self.fabric, self.manifest,
                                        self.controller.openflow, workers=self.workers,
                                        mtu=self.mtu)

@@ -24,7 +24,7 @@ def _free_port(preferred):
 
 
 class Controller:
-    def __init__(self, folder, manifest):
+    def __init__(self, folder, manifest, compare_seconds=30):
         self.folder = folder
         self.port, self.telemetry = _free_port(8080), _free_port(9300)
         self.base = f"http://127.0.0.1:{self.port}"
@@ -35,6 +35,7 @@ listen = "127.0.0.1:{self.port}"
 tokens = "{self.tokens}"
 [openflow]
 listen = "{self.openflow}"
+compare_seconds = {compare_seconds}
 [telemetry]
 listen = "127.0.0.1:{self.telemetry}"
 [store]
