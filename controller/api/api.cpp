@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json/parser.hpp>
 #include <boost/json/serialize.hpp>
 #include <charconv>
 
 #include "controller/api/call.hpp"
+#include "controller/api/json_input.hpp"
 
 namespace sluice::api {
 namespace {
@@ -17,8 +17,6 @@ constexpr std::array<std::string_view, 9> kLaterKinds = {
     "bandwidths", "nat-gateways", "load-balancers", "peerings", "gpu-servers",
     "traces",     "quotas",       "batch",          "watch"};
 constexpr std::array<std::string_view, 2> kLaterHeaders = {"If-Match", "Idempotency-Key"};
-
-constexpr std::size_t kDeepestJson = 16;
 
 template <class Names>
 bool is_one_of(std::string_view name, const Names& names) {
@@ -114,19 +112,12 @@ void Call::answer(unsigned status, const json::value& content) {
 }
 
 std::optional<json::object> Call::body() {
-    json::parse_options options;
-    options.max_depth = kDeepestJson;
-    json::parser parser({}, options);
-    boost::system::error_code error;
-    const auto consumed = parser.write_some(request.body, error);
-    if (!error && consumed < request.body.size())
-        error = json::make_error_code(json::error::extra_data);
-    if (error) {
-        fail(400, "the body is not JSON: " + error.message() + " near octet " +
-                      std::to_string(consumed));
+    auto parsed = parse_body(request.body);
+    if (!parsed) {
+        fail(400, parsed.error().message);
         return std::nullopt;
     }
-    json::value value = parser.release();
+    json::value value = *std::move(parsed);
     if (!value.is_object()) {
         fail(422, "the body must be an object");
         return std::nullopt;

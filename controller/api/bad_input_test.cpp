@@ -59,6 +59,15 @@ TEST_CASE("what is wrong with a VPC or subnet is named, and nothing changes") {
         {"id taken", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.0/16"],"id":")" + n.vpc + "\"}", 409, {"/id"}},
         {"immutable", "PATCH", "/v1/vpcs/" + n.vpc, R"({"vni":77})", 422, {"/vni"}},
         {"read-only", "PATCH", "/v1/vpcs/" + n.vpc, R"({"version":77})", 422, {"/version"}},
+        {"line break in the name", "PATCH", "/v1/vpcs/" + n.vpc, R"({"name":"a\nb"})", 422, {"/name"}},
+        {"NUL in the name", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.0/16"],"name":"a\u0000"})", 422, {"/name"}},
+        {"C1 control in the name", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.0/16"],"name":"\u009b2J"})", 422, {"/name"}},
+        {"escape in the description", "PATCH", "/v1/vpcs/" + n.vpc, R"({"description":"\u001b[2J"})", 422, {"/description"}},
+        {"control in a tag", "PATCH", "/v1/vpcs/" + n.vpc, R"({"tags":{"a":"\u007f"}})", 422, {"/tags/a"}},
+        {"control in a tag's name", "PATCH", "/v1/vpcs/" + n.vpc, R"({"tags":{"a\tb":"c"}})", 422, {"/tags/a\tb"}},
+        {"control in the project", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.0/16"],"project_id":"a\u0000b"})", 422, {"/project_id"}},
+        {"NUL in a block", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.0/16\u0000"]})", 422, {"/cidrs/0"}},
+        {"NUL in an id", "POST", "/v1/subnets", R"({"vpc_id":")" + n.vpc + R"(\u0000","cidr":"10.0.2.0/24"})", 422, {"/vpc_id"}},
         {"required cleared", "PATCH", "/v1/vpcs/" + n.vpc, R"({"cidrs":null})", 422, {"/cidrs"}},
         {"subnet left outside", "PATCH", "/v1/vpcs/" + n.vpc, R"({"cidrs":["10.0.0.0/16"]})", 409, {"/cidrs"}},
         {"not enforced", "POST", "/v1/vpcs", R"({"cidrs":["10.9.0.0/16"],"rdma":{},"limits":{}})", 422, {"/rdma", "/limits"}},
@@ -90,6 +99,9 @@ TEST_CASE("what is wrong with a host or endpoint is named, and nothing changes")
     const Refusal refusals[] = {
         {"VTEP taken", "POST", "/v1/hosts", R"({"vteps":["192.0.2.1"]})", 409, {"/vteps"}},
         {"VTEP multicast", "POST", "/v1/hosts", R"({"vteps":["239.0.0.1"]})", 422, {"/vteps/0"}},
+        {"NUL in a VTEP", "POST", "/v1/hosts", R"({"vteps":["192.0.2.9\u0000"]})", 422, {"/vteps/0"}},
+        {"NUL in an IPv6 VTEP", "POST", "/v1/hosts", R"({"vteps":["2001:db8::9\u0000"]})", 422, {"/vteps/0"}},
+        {"NUL in a word", "POST", "/v1/endpoints", start + R"(,"kind":"vm\u0000"})", 422, {"/kind"}},
         {"VTEP twice", "POST", "/v1/hosts", R"({"vteps":["192.0.2.9","192.0.2.9"]})", 422, {"/vteps/1"}},
         {"no host", "POST", "/v1/endpoints", R"({"subnet_id":")" + n.subnet + "\"}", 422, {"/host_id"}},
         {"host twice", "POST", "/v1/endpoints", start + R"(,"host_id":")" + host + "\"}", 422, {"/vtep"}},
@@ -207,6 +219,88 @@ TEST_CASE("a body that is no JSON object is refused, whatever it is") {
     for (const auto* body : {"[]", "1", "null", "\"x\""})
         CHECK(f.post("/v1/vpcs", body).status == 422);
     CHECK(f.get("/v1/vpcs").text("/items") == "[]");
+}
+
+TEST_CASE("a member that occurs twice in an object is refused by its name") {
+    Fixture f;
+    const auto refused = [&](const std::string& body) {
+        const auto reply = f.post("/v1/vpcs", body);
+        CHECK(reply.status == 400);
+        return reply.text("/detail");
+    };
+    CHECK(refused(R"({"cidrs":["10.0.0.0/16"],"cidrs":["10.1.0.0/16"]})") ==
+          "the body has the member \"cidrs\" twice in one object");
+    CHECK(refused(R"({"cidrs":["10.0.0.0/16"],"tags":{"a":"1","b":"2","a":"3"}})")
+              .find("\"a\" twice") != std::string::npos);
+    CHECK(refused(R"({"name":"x","n\u0061me":"y"})").find("\"name\" twice") != std::string::npos);
+    CHECK(f.get("/v1/vpcs").text("/items") == "[]");
+    // The same name in two objects is another matter.
+    CHECK(
+        f.post("/v1/vpcs", R"({"name":"a","cidrs":["10.0.0.0/16"],"tags":{"name":"b"}})").status ==
+        201);
+}
+
+TEST_CASE("what gateways say of themselves is held against what is asked for") {
+    Fixture f;
+    f.gateways->facts.vteps = {*sluice::parse_ip("192.0.2.1"), *sluice::parse_ip("2001:db8::1")};
+    f.gateways->facts.addresses = {*sluice::parse_ip("192.0.2.2")};
+    f.gateways->facts.tenant_mtu = 1500;
+    f.gateways->connect("gw1");
+    const Network n(f);
+    const std::string subnet = R"({"vpc_id":")" + n.vpc + R"(","cidr":"10.0.2.0/24","mtu":)";
+    const std::string endpoint = R"({"subnet_id":")" + n.subnet + R"(","vtep":)";
+    const Refusal refusals[] = {
+        {"the gateway's VTEP",
+         "POST",
+         "/v1/hosts",
+         R"({"vteps":["192.0.2.9","192.0.2.1"]})",
+         422,
+         {"/vteps/1"}},
+        {"its IPv6 VTEP", "POST", "/v1/hosts", R"({"vteps":["2001:db8::1"]})", 422, {"/vteps/0"}},
+        {"its port's address",
+         "POST",
+         "/v1/hosts",
+         R"({"vteps":["192.0.2.2"]})",
+         422,
+         {"/vteps/0"}},
+        {"an endpoint's VTEP",
+         "POST",
+         "/v1/endpoints",
+         endpoint + R"("192.0.2.1"})",
+         422,
+         {"/vtep"}},
+        {"MTU over the underlay", "POST", "/v1/subnets", subnet + "1501}", 422, {"/mtu"}},
+        {"the same later", "PATCH", "/v1/subnets/" + n.subnet, R"({"mtu":1501})", 422, {"/mtu"}}};
+    for (const auto& refusal : refusals) check_refused(f, refusal);
+    CHECK(f.post("/v1/subnets", subnet + "1500}").text("/status/state") == "active");
+    CHECK(f.get("/v1/gateways").text("/items/0/address") == "192.0.2.1, 2001:db8::1");
+
+    // It comes back with less: what is there stays, and says so.
+    f.gateways->facts.tenant_mtu = 1400;
+    f.gateways->connect("gw1");
+    const auto there = f.get("/v1/subnets/" + n.subnet);
+    CHECK(there.text("/status/state") == "degraded");
+    CHECK(there.text("/status/reason").find("1400 octets") != std::string::npos);
+    CHECK(f.patch("/v1/subnets/" + n.subnet + "?wait=5", R"({"name":"x"})").status == 200);
+    CHECK(f.patch("/v1/subnets/" + n.subnet + "?wait=5", R"({"mtu":1400})").text("/status/state") ==
+          "active");
+}
+
+TEST_CASE("what a gateway reports is read; what is malformed in it is as if not said") {
+    using sluice::model::read_facts;
+    const auto facts = read_facts(
+        R"({"vteps":["192.0.2.1",7,"x"],"ports":[3,{"role":"underlay","mtu":1600,"addresses":["192.0.2.1/24"],)"
+        R"("next_hops":["192.0.2.254"]},{"role":"underlay","mtu":9000},{"role":"uplink","mtu":1400,)"
+        R"("addresses":["203.0.113.1/24"],"next_hops":3}]})");
+    CHECK(facts.vteps.size() == 1);
+    CHECK(facts.addresses.size() == 2);
+    CHECK(facts.next_hops.size() == 1);
+    CHECK(facts.tenant_mtu == 1550);
+    CHECK(read_facts(R"({"vteps":["2001:db8::1"],"ports":[{"role":"underlay","mtu":1600}]})")
+              .tenant_mtu == 1530);
+    for (const auto* text : {"", "[]", "{", R"({"ports":{}})", R"({"ports":[{"role":"underlay"}]})",
+                             R"({"ports":[{"role":"underlay","mtu":"1600"}]})"})
+        CHECK(read_facts(text) == sluice::model::GatewayFacts{});
 }
 
 TEST_CASE("what a later release brings is 501, what nobody has is 404") {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who sees and does what: tokens, roles, projects; and what gateways are asked.
+#include <fstream>
+
 #include "controller/api/fixture.hpp"
 
 using namespace sluice;
@@ -26,6 +28,23 @@ role = "member"
 )";
 
 }  // namespace
+
+TEST_CASE("a tokens file that others may read is refused") {
+    const TemporaryFolder folder;
+    const auto path = folder.file("tokens.toml");
+    std::ofstream(path) << "[[token]]\ntoken = \"admin-token\"\nrole = \"admin\"\n";
+    const auto allow = [&](unsigned mode) {
+        std::filesystem::permissions(path, std::filesystem::perms(mode));
+        return Tokens::read(path);
+    };
+    CHECK(allow(0600));
+    CHECK(allow(0640));
+    for (const unsigned mode : {0644U, 0602U, 0666U}) {
+        const auto read = allow(mode);
+        REQUIRE_FALSE(read);
+        CHECK(read.error().message.find("chmod o= ") != std::string::npos);
+    }
+}
 
 TEST_CASE("without a valid token nothing is answered but 401") {
     Fixture f(kTokens);

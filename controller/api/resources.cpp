@@ -32,6 +32,14 @@ std::uint64_t available_addresses(const model::State& state, const model::Resour
     return usable > used ? usable - used : 0;
 }
 
+// Where its tunnels end; until it says so, where it connected from.
+std::string vteps_or(const model::GatewayFacts& facts, const std::string& otherwise) {
+    std::string text;
+    for (const auto& vtep : facts.vteps)
+        text += (text.empty() ? "" : ", ") + sluice::to_string(vtep);
+    return text.empty() ? otherwise : text;
+}
+
 void add_read_only(const Service& service, const model::Resource& resource, json::object& shown) {
     switch (resource.kind()) {
         case model::Kind::subnet:
@@ -45,7 +53,7 @@ void add_read_only(const Service& service, const model::Resource& resource, json
             break;
         case model::Kind::gateway: {
             const auto report = service.report(resource.name);
-            shown["address"] = report.address;
+            shown["address"] = vteps_or(report.facts, report.address);
             shown["state"] = report.state;
             shown["reason"] = report.reason;
             shown["generation"] = report.generation;

@@ -135,7 +135,7 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
 
         for (const auto& change : plan.diff)
             if (change.before && change.after &&
-                status(*change.before).state == Status::State::active)
+                status(*change.before).observed_version == change.before->version)
                 observed[change.before->id] = change.before->version;
         std::vector<std::vector<std::string>> had;
         for (const auto& change : plan.diff)
@@ -220,6 +220,15 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
         return nullptr;
     }
 
+    // A gateway may come, or come back, with less than a subnet was given.
+    void judge_mtu(const Resource& subnet, const Resource& vpc, Status& status) const {
+        const auto most = surroundings.largest_mtu(gateway_of(vpc));
+        if (!most || subnet.as<model::Subnet>().mtu.value <= *most) return;
+        status.state = Status::State::degraded;
+        status.reason = "gateway " + gateway_of(vpc) + ": its underlay carries " +
+                        std::to_string(*most) + " octets of a tenant's packet, less than the mtu";
+    }
+
     [[nodiscard]] Status status(const Resource& resource) const {
         using State = Status::State;
         Status status;
@@ -264,11 +273,13 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
             status.reason = "no gateway takes new VPCs";
         } else if (all_confirmed) {
             status.state = State::active;
+            if (resource.kind() == Kind::subnet) judge_mtu(resource, *vpc, status);
         }
         const auto seen = observed.find(resource.id);
-        status.observed_version = status.state == State::active ? resource.version
-                                  : seen == observed.end()      ? 0
-                                                                : seen->second;
+        const bool is_in_force = status.state == State::active || status.state == State::degraded;
+        status.observed_version = is_in_force              ? resource.version
+                                  : seen == observed.end() ? 0
+                                                           : seen->second;
         if (resource.deleting) status.state = State::deleting;
         return status;
     }
@@ -318,7 +329,8 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
         for (auto waiter = waiters.begin(); waiter != waiters.end();) {
             const auto resource = state.find(waiter->kind, waiter->id);
             const auto now = resource ? status(*resource).state : Status::State::active;
-            if (now == Status::State::active || now == Status::State::error) {
+            if (now == Status::State::active || now == Status::State::degraded ||
+                now == Status::State::error) {
                 auto done = std::move(waiter->done);
                 waiter = waiters.erase(waiter);
                 done();

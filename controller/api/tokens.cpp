@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/api/tokens.hpp"
 
+#include <sys/stat.h>
 #include <toml++/toml.h>
 
 #include <array>
@@ -103,6 +104,10 @@ Result<Tokens> Tokens::read(const std::string& path) {
         return Error{Error::Code::unavailable,
                      path + " cannot be read: " + std::strerror(errno != 0 ? errno : EIO),
                      {}};
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IRWXO) != 0)
+        return Error{
+            Error::Code::invalid, path + ": others may read or write it: chmod o= " + path, {}};
     return parse(text, path);
 }
 

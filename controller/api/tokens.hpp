@@ -28,6 +28,7 @@ struct Token {
 class Tokens {
   public:
     // The error's message is a line for each thing that is wrong with the file.
+    // Also refuses a file that others may read or write.
     static Result<Tokens> read(const std::string& path);
     static Result<Tokens> parse(std::string_view toml, const std::string& path);
     // Whoever reaches the loopback is the admin.

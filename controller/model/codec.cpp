@@ -8,6 +8,7 @@ namespace sluice::model {
 namespace {
 
 constexpr std::size_t kLongestString = 4096;
+constexpr std::size_t kLongestLabel = 255;
 
 std::nullopt_t fail(Problems& problems, const std::string& at, std::string detail) {
     problems.push_back({at, std::move(detail)});
@@ -85,6 +86,27 @@ std::optional<std::string> read_string(const json::value& value, const std::stri
     if (text.size() > kLongestString)
         return fail(problems, at, "is longer than " + std::to_string(kLongestString) + " octets");
     return std::string(text);
+}
+
+std::optional<std::string> check_label(std::string_view text) {
+    if (text.size() > kLongestLabel)
+        return "is longer than " + std::to_string(kLongestLabel) + " octets";
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto octet = static_cast<unsigned char>(text[i]);
+        const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+        // U+0080 to U+009F are C2 80 to C2 9F in UTF-8, which the text is known to be.
+        if (octet < 0x20 || octet == 0x7f || (octet == 0xc2 && next < 0xa0))
+            return "has a control character at octet " + std::to_string(i);
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> read_label(const json::value& value, const std::string& at,
+                                      Problems& problems) {
+    auto text = read_string(value, at, problems);
+    if (!text) return std::nullopt;
+    if (auto wrong = check_label(*text)) return fail(problems, at, *std::move(wrong));
+    return text;
 }
 
 std::optional<std::uint64_t> read_number(const json::value& value, const std::string& at,

@@ -37,6 +37,11 @@ template <class T>
 struct Codec;
 
 std::optional<std::string> read_string(const json::value&, const std::string& pointer, Problems&);
+// For names and other texts that people read: also no control characters (Unicode's C0, C1
+// and DELETE), which would end a line or move a cursor wherever the text is shown; at most 255
+// octets.
+std::optional<std::string> read_label(const json::value&, const std::string& pointer, Problems&);
+std::optional<std::string> check_label(std::string_view text);  // what is wrong with it
 std::optional<std::uint64_t> read_number(const json::value&, const std::string& pointer, Problems&,
                                          std::uint64_t least, std::uint64_t most);
 json::value number_schema(std::uint64_t least, std::uint64_t most);

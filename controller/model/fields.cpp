@@ -11,7 +11,6 @@ namespace {
 
 // What every resource has, in the order in which it is shown.
 constexpr std::string_view kReadOnlyMembers[] = {"created_at", "updated_at", "version", "status"};
-constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kMostTags = 50;
 
 template <class T>
@@ -25,12 +24,7 @@ void read_text(std::string& target, const json::value& value, const std::string&
         target.clear();
         return;
     }
-    auto text = read_string(value, at, problems);
-    if (!text) return;
-    if (text->size() > kLongestName)
-        problems.push_back({at, "is longer than " + std::to_string(kLongestName) + " octets"});
-    else
-        target = std::move(*text);
+    if (auto text = read_label(value, at, problems)) target = std::move(*text);
 }
 
 // Tags are the one object that a merge patch merges member by member.
@@ -51,8 +45,10 @@ void read_tags(std::map<std::string, std::string>& target, const json::value& va
             target.erase(key);
             continue;
         }
-        if (key.empty() || key.size() > kLongestName)
-            problems.push_back({at, "a tag's name has 1 to 255 octets"});
+        if (key.empty())
+            problems.push_back({at, "a tag's name is not empty"});
+        else if (const auto wrong = check_label(key))
+            problems.push_back({at, "the tag's name " + *wrong});
         read_text(target[key], member.value(), at, problems);
     }
     if (target.size() > kMostTags)

@@ -33,6 +33,8 @@ void Planner::check_host(Draft& draft) {
     for (std::size_t i = 0; i < vteps.size(); ++i) {
         if (!is_station(vteps[i]))
             draft.fail(at("vteps", i), "is not an address that a host can have");
+        if (const auto whose = surroundings_.own(vteps[i]); !whose.empty())
+            draft.fail(at("vteps", i), "is " + whose);
         if (std::find(vteps.begin(), vteps.begin() + static_cast<std::ptrdiff_t>(i), vteps[i]) !=
             vteps.begin() + static_cast<std::ptrdiff_t>(i))
             draft.fail(at("vteps", i), "occurs twice");
@@ -50,6 +52,9 @@ void Planner::check_endpoint(Draft& draft) {
     if (!endpoint.host_id && !endpoint.vtep) draft.fail("/host_id", "is required (or vtep)");
     if (endpoint.vtep && !is_station(*endpoint.vtep))
         draft.fail("/vtep", "is not an address that a host can have");
+    if (endpoint.vtep)
+        if (const auto whose = surroundings_.own(*endpoint.vtep); !whose.empty())
+            draft.fail("/vtep", "is " + whose);
 
     if (!endpoint.security_group_ids) {
         endpoint.security_group_ids.emplace();

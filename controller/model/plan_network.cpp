@@ -123,6 +123,12 @@ void Planner::check_subnet(Draft& draft) {
     } else if (state_.find(*subnet.route_table_id)->as<RouteTable>().vpc_id != subnet.vpc_id) {
         draft.fail("/route_table_id", "is a route table of another VPC");
     }
+    const auto* old = draft.old<Subnet>();
+    if (!old || old->mtu != subnet.mtu)
+        if (const auto most = surroundings_.largest_mtu(vpc->as<Vpc>().gateway);
+            most && subnet.mtu.value > *most)
+            draft.fail("/mtu", "is more than the underlay of its gateway carries, " +
+                                   std::to_string(*most) + " octets");
     if (draft.before) return;
     if (!subnet.cidr && !subnet.ipv6_cidr)
         draft.fail("/cidr", "is required (or ipv6_cidr, or both)");

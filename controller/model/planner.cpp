@@ -71,7 +71,7 @@ Plan Planner::create(Kind kind, const json::object& input, const Caller& caller)
     std::string project = caller.project.empty() ? std::string(kDefaultProject) : caller.project;
     Draft draft;
     if (const auto* given = input.if_contains("project_id"); given && !given->is_null()) {
-        const auto text = read_string(*given, "/project_id", draft.problems);
+        const auto text = read_label(*given, "/project_id", draft.problems);
         if (!info(kind).in_project)
             draft.fail("/project_id", std::string(info(kind).path) + " belong to no project");
         else if (text && text->empty())

@@ -42,6 +42,11 @@ std::string Surroundings::taken(const IpAddress& address) const {
     return own(address);
 }
 
+std::optional<std::uint16_t> Surroundings::largest_mtu(const std::string& gateway) const {
+    const auto at = gateways.find(gateway);
+    return at == gateways.end() ? std::nullopt : at->second.tenant_mtu;
+}
+
 GatewayFacts read_facts(const std::string& text) {
     GatewayFacts facts;
     boost::system::error_code error;

@@ -27,6 +27,8 @@ struct GatewayFacts {
 struct Surroundings {
     std::map<std::string, GatewayFacts> gateways;
 
+    // Of a gateway; nothing if it has not said.
+    [[nodiscard]] std::optional<std::uint16_t> largest_mtu(const std::string& gateway) const;
     // "gateway gw1's own address", or nothing.
     [[nodiscard]] std::string own(const IpAddress& address) const;
     // The same, or "a next hop of gateway gw1".

@@ -247,6 +247,13 @@ Result<std::unique_ptr<Store>> open(const std::string& url) {
         return Error{Error::Code::unavailable,
                      "cannot open " + path + ".lock: " + std::strerror(lock->error()),
                      {}};
+    // The audit records tell of every tenant. SQLite gives the -wal and the -shm file the
+    // permissions of this one; whoever has widened them on purpose keeps that.
+    const int created = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (created < 0)
+        return Error{
+            Error::Code::unavailable, "cannot open " + path + ": " + std::strerror(errno), {}};
+    ::close(created);
     sqlite3* opened = nullptr;
     const int status =
         sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);

@@ -2,6 +2,7 @@
 #include "controller/store/store.hpp"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -56,6 +57,23 @@ TEST_CASE("what was committed is there after a restart, with the next number") {
     CHECK(loaded->resources[0]->project == "blue");
     CHECK(loaded->resources[0]->as<model::Vpc>().vni == Vni{7});
     CHECK(loaded->resources[0]->as<model::Vpc>().gateway == "gw1");
+}
+
+TEST_CASE("nobody but the owner reads the store's files") {
+    const Folder folder;
+    const auto before = ::umask(0);
+    auto store = open(folder.url());
+    REQUIRE(store);
+    REQUIRE((*store)->commit({{nullptr, vpc(4, 1, "a")}}, {}, 8));
+    ::umask(before);
+    std::size_t files = 0;
+    for (const auto& file : std::filesystem::directory_iterator(folder.path)) {
+        INFO(file.path());
+        CHECK((file.status().permissions() & std::filesystem::perms(0177)) ==
+              std::filesystem::perms::none);
+        ++files;
+    }
+    CHECK(files == 4);  // the database, -wal, -shm, the lock
 }
 
 TEST_CASE("a commit that fails changes nothing, its audit records neither") {

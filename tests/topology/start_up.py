@@ -110,6 +110,9 @@ def main():
             trials.controller("controller-store", "sqlite:", "mysql:", "mysql")
             trials.controller("controller-tokens-missing", "tokens.toml", "no-tokens.toml",
                               "no-tokens.toml")
+            made.controller.tokens.chmod(0o644)
+            trials.controller("controller-tokens-readable-by-others", "", "", "tokens.toml", "chmod")
+            made.controller.tokens.chmod(0o600)
             missing = made.folder / "none.toml"
             for program, space in (("sluiced", made.fabric.gateway), ("sluice-controller", None)):
                 trials.report(f"{program}-no-file", *attempt(space, program, missing),
