@@ -13,7 +13,7 @@ class Check:
         self.number, self.title, self.world = number, title, world
         self.facts, self.error = [], None
         self.seconds = 0.0
-        self._captures = []
+        self._captures, self._notes = [], []
 
     @property
     def passed(self):
@@ -27,6 +27,12 @@ class Check:
 
     def equal(self, what, expected, measured, capture=None):
         return self.fact(what, expected, measured, measured == expected, capture)
+
+    def note(self, name, text):
+        """Keeps what is no packet beside the captures."""
+        path = self.world.lab.captures / f"{self.name(name)}.txt"
+        path.write_text(text, encoding="utf-8")
+        self._notes.append(str(path))
 
     def name(self, point):
         return f"{self.number:02}-{point}"
@@ -103,6 +109,12 @@ class Check:
         return "; ".join(f"{fact['what']}: {fact['measured']}" for fact in self.facts)
 
     def json(self):
+        """`expected`, `measured` and `capture` of the whole check, and of each fact."""
+        def joined(part):
+            return "; ".join(f"{fact['what']}: {fact[part]}" for fact in self.facts)
+        captures = [str(capture.path) for capture in self._captures] + self._notes
         return {"check": self.number, "title": self.title, "passed": self.passed,
+                "expected": joined("expected"), "measured": joined("measured"),
+                "capture": captures[0] if captures else None,
                 "seconds": round(self.seconds, 2), "error": self.error, "facts": self.facts,
-                "captures": [str(capture.path) for capture in self._captures]}
+                "captures": captures}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions to captures: by tshark where dissection matters, by hand where only bytes do."""
+import collections
 import struct
 
 from . import shell
@@ -13,8 +14,15 @@ _VALIDATE = [f"{name}:TRUE" for name in (
     "ipv6.defragment")] + ["tcp.desegment_tcp_streams:FALSE"]
 # What TCP carries here is the tests' own; a port's usual protocol would find it malformed.
 _NO_APPLICATION = ["-d", "tcp.port==0-65535,data"]
+# An ICMP error quotes as much of a packet as has room; tshark computes the checksum of a cut
+# segment over what is there. The quotes are compared with what they quote, see `misquoted`.
+_QUOTE = "icmp.type in {3, 4, 5, 11, 12} || icmpv6.type < 128"
+# Linux writes a TCP checksum that comes to 0 as 0xFFFF (CSUM_MANGLED_0), which is the same number in
+# one's complement and passes at every receiver; one segment in 65,536.
+_MINUS_ZERO = "tcp.checksum == 0xffff && tcp.checksum_calculated == 0"
 _DIRTY = " || ".join([
-    "_ws.malformed", "_ws.short", "ip.checksum.status == 0", "tcp.checksum.status == 0",
+    "_ws.malformed", "_ws.short", "ip.checksum.status == 0",
+    f"(tcp.checksum.status == 0 && !({_QUOTE}) && !({_MINUS_ZERO}))",
     "udp.checksum.status == 0", "icmp.checksum.status == 0", "icmpv6.checksum.status == 0",
     "ip.bogus_ip_length"])
 
@@ -72,15 +80,42 @@ def tags(path):
     return found
 
 
-def ip_rate(path, source=None, destination=None, skip=1.0, encapsulated=False):
-    """10^6 bits a second of IPv4 octets between these addresses, the first `skip` s left out.
+def misquoted(path):
+    """(ICMP errors of a capture, those whose quote is not the beginning of an earlier packet)."""
+    sent, errors, wrong = set(), 0, 0
+    for _, data in packets(path):
+        version = data[14] >> 4
+        if version == 4 and data[23] == 1 and data[34] in (3, 11, 12):
+            quote = data[42:]
+        elif version == 6 and data[20] == 58 and data[54] < 128:
+            quote = data[62:]
+        else:
+            # As much as any quote has: the shortest that is allowed to be looked for.
+            sent.add(data[14:14 + 548])
+            continue
+        errors += 1
+        wrong += not any(packet.startswith(quote[:548]) or quote.startswith(packet)
+                         for packet in sent)
+    return errors, wrong
 
-    Measured from the first packet after `skip` to the last one, the last packet's own octets
+
+def tag_span(path, tag):
+    """When the first and the last packet with this tag came (wall clock)."""
+    marker = f"sluice-tag:{tag}:".encode()
+    times = [when for when, data in packets(path) if marker in data]
+    return (times[0], times[-1]) if times else (0.0, 0.0)
+
+
+def ip_rate(path, source=None, destination=None, skip=1.0):
+    """(10^6 bits a second of IPv4 octets between these addresses, seconds, the highest second).
+
+    The first `skip` s are left out. Measured from the first packet after `skip` to the last one, the last packet's own octets
     left out, so that a gap at either end does not count as rate.
     """
-    offset = 14 + (50 if encapsulated else 0)
+    offset = 14
     first = last = None
     octets = final = 0
+    window, in_window, highest = collections.deque(), 0, 0
     start = None
     for when, data in packets(path):
         header = data[offset:offset + 20]
@@ -89,12 +124,18 @@ def ip_rate(path, source=None, destination=None, skip=1.0, encapsulated=False):
         if source and header[12:16] != source or destination and header[16:20] != destination:
             continue
         start = when if start is None else start
+        size = struct.unpack_from(">H", header, 2)[0]
+        window.append((when, size))
+        in_window += size
+        while window[0][0] <= when - 1:
+            in_window -= window.popleft()[1]
+        highest = max(highest, in_window)
         if when < start + skip:
             continue
         first = when if first is None else first
-        final = struct.unpack_from(">H", header, 2)[0]
+        final = size
         octets += final
         last = when
     if first is None or last <= first:
-        return 0.0, 0.0
-    return (octets - final) * 8 / (last - first) / 1e6, last - first
+        return 0.0, 0.0, 0.0
+    return (octets - final) * 8 / (last - first) / 1e6, last - first, highest * 8 / 1e6

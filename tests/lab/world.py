@@ -116,9 +116,12 @@ class World:
                 routes=[{"destination": "0.0.0.0/0", "next_hop": {"internet": True}}])
 
     def checksum_errors(self):
-        """What every kernel in the lab has counted as bad checksums so far."""
+        """What every kernel in the lab and the gateway have counted as bad checksums so far."""
         spaces = [tenant.space for tenant in self.fabric.tenants.values()]
-        wrong = 0
+        spaces += [host.space for host in self.fabric.hosts]
+        metrics = self.lab.gateway.metrics()
+        wrong = sum(value for (name, labels), value in metrics.items()
+                    if name == "sluice_drops_total" and "checksum" in dict(labels)["reason"])
         for space in [*spaces, self.fabric.internet]:
             lines = netns.execute(space, "nstat", "-asz", "*InCsumErrors").stdout.splitlines()
             wrong += sum(int(line.split()[1]) for line in lines if "CsumErrors" in line)

@@ -19,9 +19,18 @@ def run(check, world):
     for sender in senders:
         sender.wait(30)
     counted = [receiver.result() for receiver in receivers]
+    addresses = [[(tenant.ip, tenant.ipv6) for tenant in (project.tenants["web1"],
+                                                          project.tenants["web2"])]
+                 for project in projects]
+    check.fact("the two tenants' addresses", "the same",
+               " = ".join(f"{a[0][0]} > {a[1][0]}" for a in addresses), addresses[0] == addresses[1])
+    for project in projects:
+        captures[project.name].stop()
+    spans = [pcap.tag_span(captures[project.name].path, project.name) for project in projects]
+    together = min(span[1] for span in spans) - max(span[0] for span in spans)
+    check.fact("at the same time", "at least 2 s", f"{together:.1f} s together", together >= 2)
     for project, result in zip(projects, counted):
         capture = captures[project.name]
-        capture.stop()
         found = pcap.tags(capture.path)
         own = found.pop(project.name, 0)
         check.fact(f"{project.name}'s capture holds", "at least 10000 of its own and 0 of others",

@@ -8,7 +8,8 @@ from .c04_rules import let_through
 
 TITLE = "elastic IP"
 WHOAMI = shell.ROOT / "tests/lab/whoami.py"
-PRIVATE = "ip.addr == 10.0.0.0/8 || arp.src.proto_ipv4 == 10.0.0.0/8 || ipv6.addr == fc00::/7"
+PRIVATE = ("ip.addr == 10.0.0.0/8 || arp.src.proto_ipv4 == 10.0.0.0/8 || "
+           "arp.dst.proto_ipv4 == 10.0.0.0/8 || ipv6.addr == fc00::/7")
 
 
 def web_server(tenant):
@@ -60,6 +61,9 @@ def run(check, world):
                first["total"] > 300 and second["total"] > 300 and 0 <= gap < 0.1, uplink)
     late = let_through(at_host2, web2, detached, b"sluice-tag:move")
     check.equal("packets let through after the detach", 0, late, at_host2)
+    public = pcap.count(uplink.path, f"ip.addr == {address}")
+    check.fact("packets of the elastic address on the uplink", "more than 1000", public, public > 1000,
+               uplink)
     leaked = pcap.count(uplink.path, PRIVATE)
     check.equal("private addresses on the uplink", 0, leaked, uplink)
     red.api.update("elastic-ips", elastic["id"], endpoint_id=red.endpoints["web1"]["id"])

@@ -2,7 +2,7 @@
 """A packet too big for its destination: the sender is told the tenant's MTU, and TCP adapts."""
 import re
 
-from lab import program
+from lab import pcap, program
 
 TITLE = "path MTU"
 MTU = 1400
@@ -33,9 +33,21 @@ def run(check, world):
         check.fact(what, f"MTU {MTU}, from {gateway}",
                    f"MTU {told[2]}, from {told[1]}" if told else f"nothing, {received} passed",
                    told and int(told[2]) == MTU and told[1] == gateway and not received, underlay)
-    for target, what in ((small.ip, "TCP through it"), (small.ipv6, "TCP through it, IPv6")):
+    for target, what, told in (
+            (small.ip, "TCP through it", "icmp.type == 3 && icmp.code == 4 && tcp"),
+            (small.ipv6, "TCP through it, IPv6", "icmpv6.type == 2 && tcp")):
         source = web1.ip if "." in target else web1.ipv6
+        # What ping has learnt is forgotten: TCP has to be told by itself.
+        for family in ("-4", "-6"):
+            web1.run("ip", family, "route", "flush", "cache")
+        during = check.capture_host(0, red, point=f"tcp-to-{'v4' if '.' in target else 'v6'}")
         with program.traffic(web1.space, "serve", 9001):
             got = program.traffic(small.space, "fetch", source, 9001, 1_000_000).wait(20)
+        during.stop()
+        answers = pcap.count(during.path, told)
+        errors, wrong = pcap.misquoted(during.path)
+        check.fact(f"{what}: told by the gateway", "at least once, with its own octets",
+                   f"{answers} times, {wrong} of {errors} quotes wrong",
+                   answers >= 1 and errors >= answers and not wrong, during)
         check.fact(what, "1,000,000 bytes, exact", f"{got.get('bytes')} bytes, exact: "
                    f"{got.get('exact')}, {got.get('seconds', 0):.1f} s", got.get("exact"))

@@ -11,6 +11,9 @@ def run(check, world):
     red = world.red
     web1 = red.tenants["web1"]
     check.capture_underlay()
+    for name, subnet in red.subnets.items():
+        check.fact(f"subnet {name}", "of both families", f"{subnet['cidr']} and {subnet['ipv6_cidr']}",
+                   subnet["cidr"] and subnet["ipv6_cidr"])
     for name, hops, how in (("web2", 64, "inside"), ("db1", 63, "across")):
         peer = red.tenants[name]
         received, said = program.ping(web1.space, peer.ipv6)

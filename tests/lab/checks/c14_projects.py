@@ -13,32 +13,70 @@ def status(call, *words, **fields):
     return 200
 
 
+def trespass(mine, other, owned):
+    """What a token gets of another project's objects: [request: answer] that is not 404."""
+    wrong, asked = [], 0
+
+    def expect(wanted, what, got):
+        nonlocal asked
+        asked += 1
+        if got != wanted:
+            wrong.append(f"{what}: {got}")
+    for kind, thing in owned.items():
+        listed = any(item["id"] == thing["id"] for item in mine.list(kind))
+        expect(False, f"{kind} listed", listed)
+        expect(404, f"GET {kind}", status(mine.get, kind, thing["id"]))
+        expect(404, f"PATCH {kind}", status(mine.update, kind, thing["id"], wait=0,
+                                            description="mine"))
+        expect(404, f"DELETE {kind}", status(mine.request, "DELETE", f"/v1/{kind}/{thing['id']}"))
+    group, vpc, subnet = owned["security-groups"], owned["vpcs"], owned["subnets"]
+    endpoint = owned["endpoints"]
+    rule = group["rules"][0]["id"]
+    body = {"direction": "ingress", "action": "allow", "family": "ipv4"}
+    rules = f"/v1/security-groups/{group['id']}/rules"
+    expect(404, "POST rule", status(mine.request, "POST", rules, body))
+    expect(404, "DELETE rule", status(mine.request, "DELETE", f"{rules}/{rule}"))
+    # Named in references and in queries.
+    expect(404, "endpoint in its subnet", status(mine.create, "endpoints", wait=0, name="thief",
+                                                 kind="vm", subnet_id=subnet["id"]))
+    expect(404, "elastic IP to its endpoint", status(mine.create, "elastic-ips", wait=0,
+                                                     endpoint_id=endpoint["id"]))
+    expect(404, "group in its VPC", status(mine.create, "security-groups", wait=0, name="thief",
+                                           vpc_id=vpc["id"]))
+    expect(404, "explain", status(mine.request, "POST", "/v1/explain", {
+        "vpc_id": vpc["id"], "source": "10.0.1.10", "destination": "10.0.1.11", "protocol": "tcp",
+        "destination_port": 80}))
+    expect(404, "flows", status(mine.list, "flows", endpoint_id=endpoint["id"]))
+    expect(404, "drops", status(mine.list, "drops", vpc_id=vpc["id"]))
+    names = {item.get("object_id") for item in mine.list("audit", limit=1000)}
+    expect(False, "audit records of it", bool(names & {thing["id"] for thing in owned.values()}))
+    return asked, wrong
+
+
+def belongings(project, elastic=None):
+    return {"vpcs": project.vpc, "subnets": project.subnets["front"],
+            "endpoints": project.endpoints["web1"], "security-groups": project.default_group(),
+            "route-tables": project.routes, **({"elastic-ips": elastic} if elastic else {})}
+
+
 def run(check, world):
     red, blue = world.red, world.blue
-    owned = {"vpcs": red.vpc, "subnets": red.subnets["front"], "endpoints": red.endpoints["web1"],
-             "security-groups": red.default_group(), "elastic-ips": red.elastic_ip(),
-             "route-tables": red.routes}
-    seen, shown, changed, deleted = [], [], [], []
-    for kind, thing in owned.items():
-        if any(item["id"] == thing["id"] for item in blue.api.list(kind)):
-            seen.append(kind)
-        if (got := status(blue.api.get, kind, thing["id"])) != 404:
-            shown.append((kind, got))
-        if (got := status(blue.api.update, kind, thing["id"], wait=0, description="mine")) != 404:
-            changed.append((kind, got))
-        if (got := status(blue.api.request, "DELETE", f"/v1/{kind}/{thing['id']}")) != 404:
-            deleted.append((kind, got))
-    kinds = f"404 for each of {len(owned)} kinds"
-    check.equal("listed to the other", "nothing", ", ".join(seen) or "nothing")
-    check.fact("read, changed, deleted by the other", kinds,
-               kinds if not shown + changed + deleted else f"{shown} {changed} {deleted}",
-               not shown + changed + deleted)
-    named = status(blue.api.create, "endpoints", wait=0, name="thief", kind="vm",
-                   subnet_id=red.subnets["front"]["id"])
-    check.equal("named in a reference", 404, named)
+    owned = {"red": belongings(red, red.elastic_ip()), "blue": belongings(blue)}
+    before = {name: {kind: world.admin.get(kind, thing["id"])["version"]
+                     for kind, thing in things.items()} for name, things in owned.items()}
+    report = []
+    for name, mine, other in (("blue", blue, "red"), ("red", red, "blue")):
+        asked, wrong = trespass(mine.api, other, owned[other])
+        report.append(f"{name}'s token on {other}'s objects, {asked} requests: {wrong or 'refused'}")
+        check.fact(f"{name}'s token on {other}'s objects", f"{asked} of {asked} unseen or 404",
+                   f"{asked - len(wrong)} of {asked}" + "".join(f", {one}" for one in wrong),
+                   not wrong)
     for what, got in (("no token", status(rest.Client(world.lab.controller.base).list, "vpcs")),
                       ("a wrong token", status(rest.Client(world.lab.controller.base, "no").list,
                                                "vpcs"))):
         check.equal(what, 401, got)
-    still = red.api.get("vpcs", red.vpc["id"])
-    check.equal("version of the VPC afterwards", red.vpc["version"], still["version"])
+    after = {name: {kind: world.admin.get(kind, thing["id"])["version"]
+                    for kind, thing in things.items()} for name, things in owned.items()}
+    check.fact("versions of all of them afterwards", "unchanged",
+               "unchanged" if before == after else f"{before} then {after}", before == after)
+    check.note("requests", "\n".join(report) + "\n")
