@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Bad input to a running controller: a 4xx that names the field and why, and nothing has changed."""
+import json
 import pathlib
+import re
 import shutil
 import socket
 import sys
@@ -42,8 +44,10 @@ class Trials:
             self.result(name, "; ".join(wrong), str(problem))
 
     def raw(self, name, wanted, octets, close=False, seconds=15):
-        """Octets as they are; the status line must begin with one of the wanted statuses."""
+        """Octets as they are; the status line must begin with one of the wanted statuses, the body
+        say why, and nothing have changed. None: the connection may also just be closed."""
         answer = b""
+        before = self.state()
         try:
             with socket.create_connection(("127.0.0.1", self.controller.port), 5) as sock:
                 sock.settimeout(seconds)
@@ -55,7 +59,7 @@ class Trials:
                 if close:
                     sock.shutdown(socket.SHUT_WR)
                 try:
-                    answer = sock.recv(4096)
+                    answer = response(sock)
                 except OSError as error:
                     answer = f"({error})".encode()
         except OSError as error:
@@ -63,8 +67,19 @@ class Trials:
         line = answer.split(b"\r\n")[0].decode(errors="replace")
         good = any(line.startswith(f"HTTP/1.1 {status}") for status in wanted if status)
         good = good or (None in wanted and not line.startswith("HTTP/1.1 2"))
-        alive = self.alive()
-        self.result(name, "" if good and alive else f"{line or 'closed'}; server up: {alive}", line)
+        body = answer.partition(b"\r\n\r\n")[2].decode(errors="replace")
+        try:
+            why = json.loads(body)["detail"] if body else ""
+        except (ValueError, KeyError):
+            why = ""
+        wrong = [] if good else [line or "closed"]
+        if line.startswith("HTTP/1.1 4") and not why:
+            wrong.append(f"does not say why: {body!r}")
+        if not self.alive():
+            wrong.append("the server is down")
+        elif self.state() != before:
+            wrong.append("something has changed")
+        self.result(name, "; ".join(wrong), f"{line}: {why}")
 
     def alive(self):
         try:
@@ -78,6 +93,18 @@ class Trials:
         said = said.replace("\n", " ")[:200]
         print(f"not ok topology/rest/{name}: {wrong}; {said}" if wrong
               else f"ok topology/rest/{name} ({said})", flush=True)
+
+
+def response(sock):
+    """One response, as long as it says that it is."""
+    answer = b""
+    while part := sock.recv(4096):
+        answer += part
+        head, end, body = answer.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)^content-length: *(\d+)", head, re.M)
+        if end and len(body) >= int(length[1] if length else 0):
+            break
+    return answer
 
 
 def request(body, extra=(), length=None, path="/v1/vpcs"):
@@ -155,6 +182,12 @@ def octets(trials):
     begin = time.monotonic()
     up = trials.alive()
     took = time.monotonic() - begin
+    slow[0].settimeout(15)
+    answer = response(slow[0]).decode(errors="replace")
+    line = answer.split("\r\n")[0]
+    trials.result("a-slow-client-is-told-so", "" if line.startswith("HTTP/1.1 408")
+                  and '"detail"' in answer else answer or "closed without a word",
+                  f"{line} after {time.monotonic() - begin:.1f} s")
     trials.result("slow-clients", "" if up and took < 1 else f"up: {up}, {took:.1f} s",
                   f"50 of them; another is answered in {took * 1000:.0f} ms")
     for sock in slow:
