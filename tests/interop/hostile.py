@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peers that misbehave, against a switch: hostile.py PREFIX SOCKET. Each gets an error or a closed
-connection, and a well-behaved connection beside them notices nothing. The switch under test has
-short time-outs (2 s for HELLO and half messages, 3 s for a peer that does not read)."""
+"""Peers that misbehave, against a switch: hostile.py PREFIX SOCKET [SECONDS]. Each gets an error or a
+closed connection, and a well-behaved connection beside them notices nothing. The switch closes a peer
+that does not read after SECONDS (3), and one without HELLO or with half a message sooner."""
 import os
 import random
 import socket
@@ -17,10 +17,13 @@ FLOW_REQUEST = (struct.pack("!BBHIHHI", 4, 18, 56, 9, 1, 0, 0)
                 + struct.pack("!B3xII4xQQHH4x", 0xFF, 0xFFFFFFFF, 0xFFFFFFFF, 0, 0, 1, 4))
 
 
+STALLED = float(sys.argv[3]) if len(sys.argv) > 3 else 3.0
+
+
 class Peer:
     def __init__(self, path, hello=HELLO):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(8)
+        self.socket.settimeout(STALLED + 5)
         self.socket.connect(path)
         self.rest = b""
         if hello:
@@ -176,7 +179,7 @@ def a_client_that_never_reads_is_closed_and_disturbs_nobody(path, good):
     began = time.monotonic()
     expect(good.barrier(), "another connection is served meanwhile")
     expect(time.monotonic() - began < 1, "at once")
-    time.sleep(5)
+    time.sleep(STALLED + 2)
     try:
         for _ in range(50):
             peer.socket.send(echo)
