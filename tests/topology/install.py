@@ -103,7 +103,7 @@ systemd-tmpfiles --create {prefix}/lib/tmpfiles.d/sluice.conf
 export PATH={prefix}/bin:$PATH
 cp {prefix}/share/doc/sluice/examples/controller.example.toml /etc/sluice/controller.toml
 cp {prefix}/share/doc/sluice/examples/gateway.example.toml /etc/sluice/gateway.toml
-cp {prefix}/share/doc/sluice/examples/tokens.example.toml /etc/sluice/tokens.toml
+install -m 600 -o sluice {prefix}/share/doc/sluice/examples/tokens.example.toml /etc/sluice/tokens.toml
 echo "== folders"; stat -c '%n %U %G %a' /run/sluice /var/lib/sluice /etc/sluice
 echo "== check-controller"; {controller} sluice-controller --check /etc/sluice/controller.toml 2>&1 || true
 echo "== check-gateway"; {gateway} sluiced --check /etc/sluice/gateway.toml 2>&1 || true

@@ -56,6 +56,21 @@ def tried(name, said):
            if failed or silent or missing else "", f"{len(commands)} commands")
 
 
+def readme(said):
+    """What the README says to try, in the kept lab: its address and socket put in."""
+    text = (shell.ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"With them in the environment:\n\n((?:    .*\n)+)", text)[1]
+    base = re.search(r"SLUICE_API=(\S+)", said)[1]
+    socket = re.search(r"dump-flows unix:(\S+)", said)[1]
+    commands = [line.strip().replace("$PWD/build", str(shell.BUILD)).replace("SOCKET", socket)
+                .replace("http://127.0.0.1:8080", base) for line in block.splitlines()]
+    script = "set -e\n" + "\n".join(commands)
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60,
+                          check=False)
+    result("readme", done.stdout[-300:] + done.stderr if done.returncode or "cookie=" not in
+           done.stdout else "", f"{len(commands)} commands")
+
+
 def left():
     return [line for line in shell.run("ip", "netns", "list").stdout.split() if line.startswith(NAME)]
 
@@ -71,6 +86,7 @@ def main():
                    f"{len(numbers)} passed, 0 failed" in done.stdout else done.stdout)
             tried(f"only-{name}-next-commands", done.stdout)
         again = demo("--keep", "--only", "14")
+        readme(again.stdout)
         result("again-over-a-kept-lab", "" if again.returncode == 0 else again.stdout)
         down = demo("--down")
         result("down", "" if down.returncode == 0 and not left() else f"{down.stdout} left: {left()}")
