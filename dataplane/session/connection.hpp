@@ -31,7 +31,8 @@ enum ConnectionFlag : std::uint32_t {
 };
 
 struct Connection {
-    // Life in the low octet, TcpState in the next, then flags: what must change together.
+    // Life in the low octet, TcpState in the next, then flags, then both ends' window scales
+    // (initiator's low): what must change together.
     std::atomic<std::uint32_t> state{0};
     std::uint32_t zone_slot = 0;  // whose counters it belongs to
     Tick created;
@@ -67,6 +68,22 @@ struct Connection {
                                             std::memory_order_acq_rel))
                 return true;
         return false;
+    }
+    // The window scales of initiator and responder, as their SYNs said (tracker.hpp).
+    [[nodiscard]] std::array<std::uint8_t, kDirections> window_scales() const {
+        const std::uint32_t now = state.load(std::memory_order_relaxed);
+        return {static_cast<std::uint8_t>(now >> 24 & 15), static_cast<std::uint8_t>(now >> 28)};
+    }
+    static constexpr std::uint32_t scale_word(std::uint8_t initiator, std::uint8_t responder) {
+        return std::uint32_t{initiator} << 24 | std::uint32_t{responder} << 28;
+    }
+    void set_window_scale(bool responder, std::uint8_t scale) {
+        const unsigned shift = responder ? 28 : 24;
+        std::uint32_t before = state.load(std::memory_order_relaxed);
+        while (!state.compare_exchange_weak(
+            before, (before & ~(15U << shift)) | std::uint32_t{scale} << shift,
+            std::memory_order_acq_rel)) {
+        }
     }
     // Somebody answered. The flags as they were: only one caller sees kHalfOpen.
     std::uint32_t answer() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/session/tracker.hpp"
 
+#include <algorithm>
+
 #include "dataplane/session/flow.hpp"
 #include "dataplane/wire/packet.hpp"
 
@@ -8,78 +10,135 @@ namespace sluice::session {
 
 namespace {
 
-constexpr TcpStep pass(TcpState next) {
-    return {TcpVerdict::pass, next};
-}
-constexpr TcpStep kRefuse{TcpVerdict::refuse, TcpState::none};
-constexpr TcpStep kReopen{TcpVerdict::reopen, TcpState::none};
-
 using enum TcpState;
-using Row = std::array<TcpStep, static_cast<std::size_t>(TcpEvent::count)>;
-struct StateRows {
-    Row initiator;
-    Row responder;
-};
-
-// Columns: syn, syn_ack, fin, rst, data, invalid.
-constexpr std::array<StateRows, static_cast<std::size_t>(TcpState::count)> kSteps = {{
-    // none: not TCP, never asked
-    {{kRefuse, kRefuse, kRefuse, kRefuse, kRefuse, kRefuse},
-     {kRefuse, kRefuse, kRefuse, kRefuse, kRefuse, kRefuse}},
-    // syn_sent: the initiator retransmits or gives up; data before the handshake is nobody's.
-    // A SYN from the responder is a simultaneous open (RFC 9293 section 3.5).
-    {{pass(syn_sent), kRefuse, kRefuse, pass(closed), kRefuse, kRefuse},
-     {pass(syn_received), pass(syn_received), kRefuse, pass(closed), pass(syn_sent), kRefuse}},
-    // syn_received: what the responder may send before the last acknowledgement passes it
-    // (data, FIN) is legal and changes nothing until the initiator's is seen.
-    {{pass(syn_received), pass(syn_received), pass(fin_initiator), pass(closed), pass(established),
-      kRefuse},
-     {pass(syn_received), pass(syn_received), pass(fin_responder), pass(closed), pass(syn_received),
-      kRefuse}},
-    // established: a late duplicate of the handshake is for the ends to judge (RFC 5961
-    // section 4 answers a SYN with an acknowledgement).
-    {{pass(established), pass(established), pass(fin_initiator), pass(closed), pass(established),
-      kRefuse},
-     {pass(established), pass(established), pass(fin_responder), pass(closed), pass(established),
-      kRefuse}},
-    // fin_initiator: half closed, the responder may send on (RFC 9293 section 3.6); its FIN
-    // closes, the initiator's again is a retransmission.
-    {{pass(fin_initiator), pass(fin_initiator), pass(fin_initiator), pass(closed),
-      pass(fin_initiator), kRefuse},
-     {pass(fin_initiator), pass(fin_initiator), pass(closed), pass(closed), pass(fin_initiator),
-      kRefuse}},
-    // fin_responder: the same, mirrored.
-    {{pass(fin_responder), pass(fin_responder), pass(closed), pass(closed), pass(fin_responder),
-      kRefuse},
-     {pass(fin_responder), pass(fin_responder), pass(fin_responder), pass(closed),
-      pass(fin_responder), kRefuse}},
-    // closed: retransmissions and last acknowledgements pass; a SYN opens another connection
-    // (RFC 9293 section 3.6.1, from TIME-WAIT), whichever end sends it.
-    {{kReopen, pass(closed), pass(closed), pass(closed), pass(closed), kRefuse},
-     {kReopen, pass(closed), pass(closed), pass(closed), pass(closed), kRefuse}},
-}};
 
 // Serial number arithmetic (RFC 1982).
 constexpr bool before(std::uint32_t a, std::uint32_t b) {
     return static_cast<std::int32_t>(a - b) < 0;
 }
 
-}  // namespace
+// What the receiver of a segment expects, as far as both directions have told. 0 of a mark:
+// nothing was seen yet.
+struct Expected {
+    std::uint32_t next = 0;  // RCV.NXT
+    std::uint32_t sent = 0;  // the end of what the sender has sent
+    bool next_known = false, sent_known = false;
 
-TcpStep tcp_step(TcpState state, bool from_responder, TcpEvent event) {
-    const StateRows& rows = kSteps[static_cast<std::size_t>(state)];
-    const Row& row = from_responder ? rows.responder : rows.initiator;
-    return row[static_cast<std::size_t>(event)];
+    Expected(const TcpProgress& own, const TcpProgress& peer)
+        : next(peer.acknowledged.load(std::memory_order_relaxed)),
+          sent(own.end.load(std::memory_order_relaxed)),
+          next_known(next != 0),
+          sent_known(sent != 0) {
+        // Nobody has received what was not sent, whatever an acknowledgement claims.
+        if (next_known && sent_known && before(sent, next)) next = sent;
+    }
+};
+
+enum class Place : std::uint8_t { expected, doubtful, in_window, duplicate, outside };
+
+Place place_of_rst(const TcpSegment& segment, const Expected& expected, std::uint32_t window) {
+    const std::uint32_t sequence = segment.sequence;
+    if (!expected.next_known) {
+        // Its receiver has acknowledged nothing. In answer to its SYN a RST acknowledges that
+        // (RFC 9293 section 3.10.7.3, `next` stands for it); else it follows what was sent.
+        if (!expected.sent_known) return Place::outside;
+        return sequence == expected.sent ? Place::expected : Place::outside;
+    }
+    if (sequence == expected.next) return Place::expected;
+    if (before(sequence, expected.next)) return Place::outside;
+    // All that was sent may have arrived and not be acknowledged yet: the receiver knows.
+    if (expected.sent_known && sequence == expected.sent) return Place::doubtful;
+    return before(sequence, expected.next + window) ? Place::in_window : Place::outside;
 }
 
-bool in_window(std::uint32_t sequence, const TcpProgress& own, const TcpProgress& peer,
-               std::uint32_t slack) {
-    const std::uint32_t acknowledged = peer.acknowledged.load(std::memory_order_relaxed);
-    const std::uint32_t end = own.end.load(std::memory_order_relaxed);
-    // A SYN was never answered, or the connection was picked up in its middle.
-    if (acknowledged == 0 || end == 0) return true;
-    const std::uint32_t last = (before(end, acknowledged) ? acknowledged : end) + slack;
-    return !before(sequence, acknowledged) && !before(last, sequence);
+Place place_of_fin(const TcpSegment& segment, const Expected& expected, std::uint32_t window) {
+    if (!expected.next_known) return Place::expected;
+    if (before(expected.next + window, segment.sequence)) return Place::outside;
+    if (!before(segment.end, expected.next)) {
+        // All that it claims to follow has been received, or can be.
+        return before(segment.end, expected.next + window + 2) ? Place::expected : Place::outside;
+    }
+    return before(segment.end, expected.next - window) ? Place::outside : Place::duplicate;
+}
+
+TcpJudgement judge_rst(TcpState state, const TcpCell& cell, const TcpSegment& segment,
+                       bool from_responder, const TcpProgress& own, const TcpProgress& peer,
+                       std::uint32_t window) {
+    // RFC 9293 section 3.10.7.3: what answers a SYN is believed by its acknowledgement alone.
+    if (state == syn_sent && from_responder) {
+        const std::uint32_t sent = peer.end.load(std::memory_order_relaxed);
+        return segment.has_acknowledgement && segment.acknowledged == sent
+                   ? TcpJudgement{TcpVerdict::ignore, cell.next}
+                   : TcpJudgement{TcpVerdict::out_of_window, none};
+    }
+    // The initiator refuses what an older connection's end acknowledges (section 3.5.1, figure 9)
+    // or gives up.
+    if (state == syn_sent) {
+        const bool wanted = segment.sequence == own.end.load(std::memory_order_relaxed) ||
+                            segment.sequence == peer.acknowledged.load(std::memory_order_relaxed);
+        return wanted ? TcpJudgement{TcpVerdict::ignore, cell.next}
+                      : TcpJudgement{TcpVerdict::out_of_window, none};
+    }
+    switch (place_of_rst(segment, Expected(own, peer), window)) {
+        case Place::expected:
+            return {TcpVerdict::ignore, cell.next};
+        case Place::doubtful:
+            return {TcpVerdict::ignore, state == established ? reset_doubted : state};
+        case Place::in_window:
+            return {TcpVerdict::ignore, state};
+        default:
+            return {TcpVerdict::out_of_window, none};
+    }
+}
+
+}  // namespace
+
+TcpJudgement judge(TcpState state, bool from_responder, const TcpSegment& segment,
+                   const TcpProgress& own, const TcpProgress& peer, std::uint32_t window) {
+    const TcpCell& cell = tcp_cell(state, from_responder, segment.event);
+    switch (cell.action) {
+        case TcpAction::pass:
+            return {TcpVerdict::pass, cell.next};
+        case TcpAction::ignore:
+            return {TcpVerdict::ignore, cell.next};
+        case TcpAction::anew:
+            return {TcpVerdict::anew, cell.next};
+        case TcpAction::finish:
+            switch (place_of_fin(segment, Expected(own, peer), window)) {
+                case Place::expected:
+                    return {TcpVerdict::pass, cell.next};
+                case Place::duplicate:
+                    return {TcpVerdict::ignore, state};
+                default:
+                    return {TcpVerdict::out_of_window, none};
+            }
+        case TcpAction::reset:
+            return judge_rst(state, cell, segment, from_responder, own, peer, window);
+        case TcpAction::reopen:
+            return {TcpVerdict::reopen, none};
+        case TcpAction::refuse:
+            break;
+    }
+    return {TcpVerdict::invalid, none};
+}
+
+std::uint8_t window_scale(std::span<const std::uint8_t> tcp) {
+    constexpr std::size_t kFixed = 20;
+    constexpr std::uint8_t kEnd = 0, kNothing = 1, kScale = 3;
+    if (tcp.size() < kFixed) return kNoWindowScale;
+    const std::size_t size = std::min<std::size_t>(tcp[12] >> 4 << 2, tcp.size());
+    for (std::size_t at = kFixed; at < size;) {
+        if (tcp[at] == kEnd) break;
+        if (tcp[at] == kNothing) {
+            ++at;
+            continue;
+        }
+        if (at + 1 >= size || tcp[at + 1] < 2) break;
+        if (tcp[at] == kScale && tcp[at + 1] == 3 && at + 2 < size)
+            return std::min(tcp[at + 2], kMaximumWindowScale);  // RFC 7323 section 2.3
+        at += tcp[at + 1];
+    }
+    return kNoWindowScale;
 }
 
 std::uint32_t idle_timeout(const Timeouts& timeouts, std::uint8_t protocol, TcpState state,
@@ -87,7 +146,8 @@ std::uint32_t idle_timeout(const Timeouts& timeouts, std::uint8_t protocol, TcpS
     switch (static_cast<Protocol>(protocol)) {
         case Protocol::tcp:
             if (state == established) return timeouts.tcp_established;
-            return state == closed ? timeouts.tcp_closed : timeouts.tcp_transitory;
+            return state == closed || state == time_wait ? timeouts.tcp_closed
+                                                         : timeouts.tcp_transitory;
         case Protocol::udp:
             return answered ? timeouts.udp_two_way : timeouts.udp_one_way;
         case Protocol::icmp:

@@ -1,44 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The TCP tracker: how far a connection has come, which decides how long it may idle and
-// when its key may be used anew. RFC 9293 section 3.3.2 as seen from the middle; a complete
-// table, every cell written.
+// when its key may be used anew; and which segments that would end it are believed.
 //
-// It refuses what no end could have sent (an opening that is no SYN) and believes FIN and RST
-// only inside the window that both ends have acknowledged (RFC 5961 section 3, after the
-// middlebox reading of RFC 7857 section 2); what it does not believe is passed on for the
-// ends to judge, and changes nothing.
+// tcp_table.hpp is the state machine (RFC 9293); here are the segments' sequence numbers, held
+// against what both directions have sent and acknowledged (RFC 5961). Data outside of the window
+// pass: the ends drop them, and to judge them would cost every segment a line of memory.
+// Threads: pure functions.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "dataplane/session/tcp_table.hpp"
 #include "dataplane/session/tick.hpp"
 
 namespace sluice::session {
 
 struct TcpProgress;
-
-enum class TcpState : std::uint8_t {
-    none,           // not TCP
-    syn_sent,       // the initiator's SYN passed
-    syn_received,   // the SYN-ACK passed
-    established,    // the initiator acknowledged it
-    fin_initiator,  // the initiator sent FIN
-    fin_responder,  // the responder did
-    closed,         // both did, or one sent RST: the key may be opened anew
-    count
-};
-
-// What a segment is to the tracker. RST rules over SYN, SYN over FIN.
-enum class TcpEvent : std::uint8_t {
-    syn,      // SYN without ACK
-    syn_ack,  // SYN with ACK
-    fin,      // FIN with ACK
-    rst,
-    data,     // ACK alone, with or without data
-    invalid,  // SYN or RST with FIN, SYN with RST, no flag at all, FIN without ACK
-    count
-};
 
 enum TcpFlag : std::uint8_t { kFin = 1, kSyn = 2, kRst = 4, kPsh = 8, kAck = 16, kUrg = 32 };
 
@@ -54,34 +34,60 @@ constexpr TcpEvent classify_tcp(std::uint8_t flags) {
         case kRst | kAck:
             return TcpEvent::rst;
         case kAck:
-            return TcpEvent::data;
+            return TcpEvent::ack;
         default:
             return TcpEvent::invalid;
     }
 }
+// ACK and no other of these four: what needs no look at the table while established.
+constexpr bool is_ordinary(std::uint8_t flags) {
+    return (flags & (kFin | kSyn | kRst | kAck)) == kAck;
+}
 
-// What is done with a segment.
+// The cell for a segment.
+constexpr const TcpCell& tcp_cell(TcpState state, bool from_responder, TcpEvent event) {
+    const tcp_table::Rows& rows = tcp_table::kCells[static_cast<std::size_t>(state)];
+    return (from_responder ? rows.responder : rows.initiator)[static_cast<std::size_t>(event)];
+}
+
+struct TcpSegment {
+    TcpEvent event = TcpEvent::invalid;
+    std::uint32_t sequence = 0;      // SEG.SEQ
+    std::uint32_t end = 0;           // SEG.SEQ + SEG.LEN, SYN and FIN counted
+    std::uint32_t acknowledged = 0;  // SEG.ACK
+    bool has_acknowledgement = false;
+};
+
 enum class TcpVerdict : std::uint8_t {
-    pass,    // and the state becomes `next`
-    reopen,  // the connection is over and this SYN opens another
-    refuse,  // dropped as tcp_invalid
+    pass,           // the state becomes `next`, the segment's progress is noted
+    anew,           // likewise, and its sender's progress begins with it
+    ignore,         // carried; nothing is noted but `next`
+    reopen,         // the connection is over and this SYN opens another
+    invalid,        // dropped: no end sends this in this state
+    out_of_window,  // dropped: a FIN or RST that its receiver would not take
 };
-struct TcpStep {
-    TcpVerdict verdict = TcpVerdict::refuse;
+struct TcpJudgement {
+    TcpVerdict verdict = TcpVerdict::invalid;
     TcpState next = TcpState::none;
+    constexpr bool operator==(const TcpJudgement&) const = default;
 };
 
-// Does not look at sequence numbers: a step out of FIN or RST is taken only if `in_window`.
-TcpStep tcp_step(TcpState state, bool from_responder, TcpEvent event);
+// `own`: what the segment's sender has sent and acknowledged so far; `peer`: its receiver;
+// `window`: the largest that the receiver can offer.
+TcpJudgement judge(TcpState state, bool from_responder, const TcpSegment& segment,
+                   const TcpProgress& own, const TcpProgress& peer, std::uint32_t window);
 
-// Whether a FIN or RST with this sequence number may be believed: not before what the peer
-// has acknowledged, not beyond what its own side has sent by more than `slack` octets. Until
-// the peer has acknowledged anything only a RST's exact acknowledgement could be checked, so
-// it is believed.
-bool in_window(std::uint32_t sequence, const TcpProgress& own, const TcpProgress& peer,
-               std::uint32_t slack);
-// A FIN may run ahead of what was seen by what the network lost or reordered; a RST must not.
-inline constexpr std::uint32_t kFinSlack = 1U << 20;
+// Window scales of both directions as four bits each (RFC 7323 section 2): shifts in both
+// directions or none.
+inline constexpr std::uint8_t kNoWindowScale = 15, kMaximumWindowScale = 14;
+// From the options of a SYN, kNoWindowScale if there is none. `tcp`: the header, as much as is
+// there.
+std::uint8_t window_scale(std::span<const std::uint8_t> tcp);
+// The largest window the end behind `scales[end]` can offer.
+constexpr std::uint32_t largest_window(const std::array<std::uint8_t, 2>& scales, std::size_t end) {
+    const bool scaled = scales[0] != kNoWindowScale && scales[1] != kNoWindowScale;
+    return 0xffffU << (scaled ? scales[end] : 0);
+}
 
 // How long a connection may idle, ticks.
 struct Timeouts {

@@ -20,13 +20,17 @@ std::string_view state_name(session::TcpState state) {
             return "open";
         case session::TcpState::syn_sent:
             return "syn_sent";
+        case session::TcpState::simultaneous_open:
         case session::TcpState::syn_received:
             return "syn_received";
         case session::TcpState::established:
+        case session::TcpState::reset_doubted:
             return "established";
         case session::TcpState::fin_initiator:
         case session::TcpState::fin_responder:
             return "closing";
+        case session::TcpState::time_wait:
+            return "time_wait";
         case session::TcpState::closed:
         case session::TcpState::count:
             break;

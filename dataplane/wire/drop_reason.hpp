@@ -73,7 +73,8 @@ namespace sluice {
     X(nat_unsupported, "this protocol cannot be translated")                                      \
     /* sessions */                                                                                \
     X(tcp_not_syn, "a TCP packet without connection that does not open one")                      \
-    X(tcp_invalid, "TCP flags or sequence numbers no end could have sent in this state")          \
+    X(tcp_invalid, "TCP flags that no end sends in this state")                                   \
+    X(tcp_out_of_window, "a FIN or RST at a number that its receiver would not take")             \
     X(icmp_error_unmatched, "an ICMP error that quotes no connection")                            \
     X(icmp_not_request, "an ICMP reply without a request, or a type that opens nothing")          \
     X(session_conflict, "another live connection already has this key")                           \

@@ -52,7 +52,7 @@ bool private_leaves(const wire::Headers& headers, std::uint32_t target,
            headers.has(wire::kTunnelled) && (target & session::kTranslated) == 0;
 }
 
-constexpr std::uint8_t kOpensOrCloses = session::kSyn | session::kFin | session::kRst;
+constexpr auto kTcp = static_cast<std::uint8_t>(Protocol::tcp);
 
 inline void note_progress(const std::uint8_t* frame, const wire::Headers& headers,
                           session::TcpProgress& progress) {
@@ -113,25 +113,26 @@ template <class Family>
     std::uint8_t traffic_class = headers.traffic_class;
 
     const std::uint32_t target = flow.state.target.load(std::memory_order_relaxed);
-    const unsigned unusual = unsigned{unusual_source(frame, headers, source)} |
-                             stale(state, flow.state, *adjacency, source) |
-                             unsigned{headers.ttl <= spent_ttl(*adjacency)} |
-                             (headers.ip_length > adjacency->mtu) | ((headers.outer_ecn & 1) != 0) |
-                             ((headers.tcp_flags & kOpensOrCloses) != 0) |
-                             ((target & (session::kTracked | session::kMetered)) != 0) |
-                             (adjacency->kind == Adjacency::Kind::unreachable) |
-                             unsigned{private_leaves<Family>(headers, target, *adjacency)};
+    const unsigned unusual =
+        unsigned{unusual_source(frame, headers, source)} |
+        stale(state, flow.state, *adjacency, source) |
+        unsigned{headers.ttl <= spent_ttl(*adjacency)} | (headers.ip_length > adjacency->mtu) |
+        ((headers.outer_ecn & 1) != 0) |
+        ((headers.protocol == kTcp) & !session::is_ordinary(headers.tcp_flags)) |
+        ((target & (session::kTracked | session::kMetered)) != 0) |
+        (adjacency->kind == Adjacency::Kind::unreachable) |
+        unsigned{private_leaves<Family>(headers, target, *adjacency)};
+    bool believed = true;
     if (unusual != 0) [[unlikely]] {
-        adjacency =
-            examine<Family>(state, {mbuf, headers, port}, index, source, *adjacency, traffic_class);
+        adjacency = examine<Family>(state, {mbuf, headers, port}, index, source, *adjacency,
+                                    traffic_class, believed);
         if (adjacency == nullptr) return;
     }
 
     flow.state.last_seen.store(state.tick.value, std::memory_order_relaxed);
     session::count(flow.state, sessions.connection(session::connection_of(index)),
                    session::is_reverse(index), headers.ip_length);
-    if (headers.protocol == static_cast<std::uint8_t>(Protocol::tcp))
-        note_progress(frame, headers, flow.tcp);
+    if (headers.protocol == kTcp && believed) note_progress(frame, headers, flow.tcp);
 
     std::uint8_t* ip = frame + headers.l3;
     if constexpr (std::is_same_v<Family, session::Ipv4>) {

@@ -170,10 +170,15 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
         claim.half_open ? static_cast<std::uint32_t>(session::kTracked) : 0;
     const std::uint32_t tracked = tcp_state == session::TcpState::none ? 0 : tracked_replies;
 
+    // What was picked up may have the largest window there is.
+    const std::uint8_t scale = tcp_state == session::TcpState::established
+                                   ? session::kMaximumWindowScale
+                                   : session::kNoWindowScale;
+    const std::uint32_t scales = session::Connection::scale_word(scale, scale);
     // Counted before it can be found, for whoever ends it.
     const bool endpoint_counts = plan.installs && limits.take(claim);
     const std::uint32_t flags = (claim.half_open ? session::kHalfOpen : 0U) |
-                                (endpoint_counts ? session::kEndpointCounts : 0U);
+                                (endpoint_counts ? session::kEndpointCounts : 0U) | scales;
     const auto refused = [&](DropReason reason) -> Committed {
         if (plan.installs) limits.release(claim, endpoint_counts);
         return {session::kNoFlow, reason};

@@ -13,6 +13,7 @@ namespace {
 using policy::Adjacency;
 using session::TcpEvent;
 using session::TcpState;
+using session::TcpVerdict;
 
 enum class Outcome : std::uint8_t { carry, dropped, miss };
 
@@ -62,39 +63,77 @@ bool combine_ecn(const Item& item, std::uint8_t& traffic_class) {
     return true;
 }
 
+session::TcpSegment segment_of(const Item& item) {
+    const std::uint8_t* tcp = bytes_of(item.mbuf) + item.headers.l4;
+    const std::uint32_t header =
+        item.headers.l4 - item.headers.l3 + (std::uint32_t{tcp[12]} >> 4 << 2);
+    const std::uint8_t flags = item.headers.tcp_flags;
+    session::TcpSegment segment;
+    segment.event = session::classify_tcp(flags);
+    segment.sequence = wire::load32(tcp + wire::tcp::kSequence).host();
+    segment.end = segment.sequence + item.headers.ip_length - header +
+                  ((flags & session::kSyn) != 0 ? 1 : 0) + ((flags & session::kFin) != 0 ? 1 : 0);
+    segment.acknowledged = wire::load32(tcp + wire::tcp::kAcknowledgement).host();
+    segment.has_acknowledgement = (flags & session::kAck) != 0;
+    return segment;
+}
+
+// Whether the tracker must see every segment of both directions.
+template <class Family>
+void track_all(session::SessionTable<Family>& sessions, session::ConnectionIndex number,
+               bool every) {
+    constexpr auto kFlag = static_cast<std::uint32_t>(session::kTracked);
+    for (const auto flow : {session::forward_of(number), session::reverse_of(number)}) {
+        auto& target = sessions.flow(flow).state.target;
+        if (every)
+            target.fetch_or(kFlag, std::memory_order_relaxed);
+        else
+            target.fetch_and(~kFlag, std::memory_order_relaxed);
+    }
+}
+
+// `believed`: what the segment says of its sender's progress is to be noted.
 template <class Family>
 Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex index,
-                  const Drop& invalid) {
+                  policy::ZoneSlot zone, bool& believed) {
     auto& sessions = table<Family>(state);
     const session::ConnectionIndex number = session::connection_of(index);
     auto& connection = sessions.connection(number);
+    auto& own = sessions.flow(index).tcp;
     const bool reverse = session::is_reverse(index);
     const TcpState before = connection.tcp_state();
-    const TcpEvent event = session::classify_tcp(item.headers.tcp_flags);
-    const session::TcpStep step = session::tcp_step(before, reverse, event);
-    if (step.verdict == session::TcpVerdict::refuse) {
-        drop(state, item, invalid);
-        return Outcome::dropped;
+    const session::TcpSegment segment = segment_of(item);
+    const session::TcpJudgement judgement = session::judge(
+        before, reverse, segment, own, sessions.flow(session::FlowIndex{index.value ^ 1}).tcp,
+        session::largest_window(connection.window_scales(), reverse ? 0 : 1));
+    believed = false;
+    switch (judgement.verdict) {
+        case TcpVerdict::invalid:
+            drop(state, item, {DropReason::tcp_invalid, zone, nullptr});
+            return Outcome::dropped;
+        case TcpVerdict::out_of_window:
+            drop(state, item, {DropReason::tcp_out_of_window, zone, nullptr});
+            return Outcome::dropped;
+        case TcpVerdict::reopen:
+            end_connection<Family>(state, number, EndReason::reopened, DropReason::none);
+            return Outcome::miss;
+        case TcpVerdict::anew:
+            own.end.store(0, std::memory_order_relaxed);
+            own.acknowledged.store(0, std::memory_order_relaxed);
+            [[fallthrough]];
+        case TcpVerdict::pass:
+            believed = true;
+            break;
+        case TcpVerdict::ignore:
+            break;
     }
-    if (step.verdict == session::TcpVerdict::reopen) {
-        end_connection<Family>(state, number, EndReason::reopened, DropReason::none);
-        return Outcome::miss;
-    }
-    if (step.next == before) return Outcome::carry;
-    if (event == TcpEvent::rst || event == TcpEvent::fin) {
-        const std::uint32_t sequence =
-            wire::load32(bytes_of(item.mbuf) + item.headers.l4 + wire::tcp::kSequence).host();
-        const auto& own = sessions.flow(index).tcp;
-        const auto& peer = sessions.flow(session::FlowIndex{index.value ^ 1}).tcp;
-        const std::uint32_t slack = event == TcpEvent::fin ? session::kFinSlack : 0;
-        if (!session::in_window(sequence, own, peer, slack)) return Outcome::carry;
-    }
-    if (!connection.move(before, step.next)) return Outcome::carry;
-    if (step.next >= TcpState::established) note_answer<Family>(state, number);
-    if (step.next == TcpState::established)
-        for (const auto flow : {session::forward_of(number), session::reverse_of(number)})
-            sessions.flow(flow).state.target.fetch_and(
-                ~static_cast<std::uint32_t>(session::kTracked), std::memory_order_relaxed);
+    if (believed && (segment.event == TcpEvent::syn || segment.event == TcpEvent::syn_ack))
+        connection.set_window_scale(
+            reverse, session::window_scale(contiguous(item.mbuf).subspan(item.headers.l4)));
+    if (judgement.next == before || !connection.move(before, judgement.next)) return Outcome::carry;
+    if (judgement.next >= TcpState::established) note_answer<Family>(state, number);
+    if (judgement.next == TcpState::established || judgement.next == TcpState::reset_doubted)
+        track_all(sessions, number, judgement.next == TcpState::reset_doubted);
     return Outcome::carry;
 }
 
@@ -120,7 +159,7 @@ bool within_meters(Worker::State& state, const Item& item, session::FlowIndex in
 template <class Family>
 const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIndex index,
                          const policy::Source& known_source, const Adjacency& known_adjacency,
-                         std::uint8_t& traffic_class) {
+                         std::uint8_t& traffic_class, bool& believed) {
     auto& sessions = table<Family>(state);
     auto& flow = sessions.flow(index);
     const session::ConnectionIndex number = session::connection_of(index);
@@ -181,7 +220,7 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
     }
     if (!combine_ecn(item, traffic_class)) return dropped(DropReason::ecn_invalid);
     if (item.headers.protocol == static_cast<std::uint8_t>(Protocol::tcp)) {
-        switch (track_tcp<Family>(state, item, index, {DropReason::tcp_invalid, zone, nullptr})) {
+        switch (track_tcp<Family>(state, item, index, zone, believed)) {
             case Outcome::carry:
                 break;
             case Outcome::dropped:
@@ -203,9 +242,9 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
 
 template const Adjacency* examine<session::Ipv4>(Worker::State&, const Item&, session::FlowIndex,
                                                  const policy::Source&, const Adjacency&,
-                                                 std::uint8_t&);
+                                                 std::uint8_t&, bool&);
 template const Adjacency* examine<session::Ipv6>(Worker::State&, const Item&, session::FlowIndex,
                                                  const policy::Source&, const Adjacency&,
-                                                 std::uint8_t&);
+                                                 std::uint8_t&, bool&);
 
 }  // namespace sluice::worker

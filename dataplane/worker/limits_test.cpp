@@ -29,15 +29,16 @@ struct Limited : Gateway {
                             std::uint8_t flags = wire::tcp::kSyn) const {
         return frame_of(from,
                         {Ipv4{.source = from.address, .destination = to.address},
-                         Tcp{.source = port, .destination = 80, .flags = flags}},
+                         Tcp{.source = port, .destination = 80, .sequence = 1000, .flags = flags}},
                         to.mac);
     }
     [[nodiscard]] Bytes reply(const Machine& from, const Machine& to, std::uint16_t port,
                               std::uint8_t flags) const {
-        return frame_of(from,
-                        {Ipv4{.source = from.address, .destination = to.address},
-                         Tcp{.source = 80, .destination = port, .flags = flags}},
-                        to.mac);
+        return frame_of(
+            from,
+            {Ipv4{.source = from.address, .destination = to.address},
+             Tcp{.source = 80, .destination = port, .acknowledgement = 1001, .flags = flags}},
+            to.mac);
     }
     void pass(const Bytes& frame) {
         receive(kUnderlay, frame);

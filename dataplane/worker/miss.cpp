@@ -65,7 +65,7 @@ Opening opening(const Worker::State& state, const wire::Headers& headers) {
     if (headers.protocol != static_cast<std::uint8_t>(Protocol::tcp)) return {true, false, {}};
     const TcpEvent event = session::classify_tcp(headers.tcp_flags);
     if (event == TcpEvent::syn) return {true, false, TcpState::syn_sent};
-    const bool midway = event == TcpEvent::data || event == TcpEvent::fin;
+    const bool midway = event == TcpEvent::ack || event == TcpEvent::fin;
     if (midway && state.shared.mid_stream.load(std::memory_order_relaxed))
         return {true, true, TcpState::established};
     return {};

@@ -6,6 +6,7 @@ namespace sluice::worker {
 namespace {
 
 using namespace tests;
+using session::kPsh, session::kUrg;
 using wire::tcp::kAck, wire::tcp::kFin, wire::tcp::kRst, wire::tcp::kSyn;
 
 struct Cloud : Gateway {
@@ -239,12 +240,112 @@ TEST_CASE_METHOD(Cloud, "TCP: closed by both, or reset, the same ports open a co
     }
 }
 
-TEST_CASE_METHOD(Cloud, "TCP: a reset out of the window is passed on, and ends nothing here") {
+TEST_CASE_METHOD(Cloud, "TCP: a reset ends the connection only at the next expected number") {
+    establish();  // A has sent up to 1001, B has acknowledged that; B likewise 5000
+    const auto lives = [&] {
+        const auto walks = worker->counters().walks.read();
+        check_passes(forth(kSyn, 1000, 0));  // would open anew, were it over
+        CHECK(worker->counters().walks.read() == walks);
+        CHECK(connections() == 1);
+    };
+    SECTION("in the window: passed for the end to challenge, and nothing changes") {
+        for (const std::uint32_t sequence : {5001U, 5000U + 65534U}) {
+            check_passes(back(kRst | kAck, sequence));
+            lives();
+        }
+        // The challenge acknowledgement, and the reset that answers it.
+        check_passes(forth(kAck, 1001, 5000));
+        check_passes(back(kRst, 5000));
+        check_passes(forth(kSyn, 90000, 0));
+        CHECK(worker->counters().walks.read() == 2);
+    }
+    SECTION("outside: dropped by its reason") {
+        for (const std::uint32_t sequence : {4999U, 0U, 5000U + 65535U, 5000U + 900000U})
+            check_dropped(kUnderlay, back(kRst, sequence), DropReason::tcp_out_of_window);
+        lives();
+    }
+    SECTION("what passes without changing anything is not noted as progress either") {
+        check_passes(back(kSyn, 900000, 0));
+        check_passes(back(kRst | kAck, 6000, 777777));
+        check_dropped(kUnderlay, forth(kRst, 777777), DropReason::tcp_out_of_window);
+        check_dropped(kUnderlay, back(kRst, 900001), DropReason::tcp_out_of_window);
+        check_passes(back(kRst, 5000));
+        check_passes(forth(kSyn, 90000, 0));
+        CHECK(worker->counters().walks.read() == 2);
+    }
+    SECTION("after all that was sent, unacknowledged: over, unless the receiver goes on") {
+        check_passes(back(kAck | kPsh, 5010));
+        check_passes(back(kRst, 5010));
+        lives();
+        check_passes(forth(kAck, 1001, 5010));
+        check_passes(back(kRst, 5010));
+        check_passes(forth(kSyn, 90000, 0));
+        CHECK(worker->counters().walks.read() == 2);
+    }
+}
+
+TEST_CASE_METHOD(Cloud, "TCP: a SYN on a live connection passes and changes nothing") {
     establish();
-    check_passes(back(kRst, 5000 + 900000));
-    const auto walks = worker->counters().walks.read();
-    check_passes(forth(kAck, 1001));
-    CHECK(worker->counters().walks.read() == walks);
+    for (const std::uint32_t sequence : {1000U, 1001U, 4000000000U}) {
+        check_passes(forth(kSyn, sequence, 0));
+        check_passes(back(kSyn | kAck, sequence, 5));
+    }
+    CHECK(worker->counters().walks.read() == 1);
+    check_passes(forth(kFin | kAck, 1001));
+    check_passes(forth(kSyn, 70000, 0));
+    CHECK(worker->counters().walks.read() == 1);
+}
+
+TEST_CASE_METHOD(Cloud, "TCP: a FIN out of the window is dropped, again it is a retransmission") {
+    establish();
+    check_dropped(kUnderlay, forth(kFin | kAck, 1001 + 70000), DropReason::tcp_out_of_window);
+    check_dropped(kUnderlay, forth(kFin | kAck, 1001 - 70000), DropReason::tcp_out_of_window);
+    for (int i = 0; i < 3; ++i) check_passes(forth(kFin | kAck, 1001));
+    check_passes(back(kAck, 5000, 1002));
+    check_passes(forth(kFin | kAck, 1001));  // the acknowledgement was lost behind the gateway
+    // Half closed: the other end sends on.
+    for (int i = 0; i < 3; ++i) check_passes(back(kAck | kPsh, 5000, 1002));
+    check_passes(back(kFin | kAck, 5000, 1002));
+    check_passes(forth(kAck, 1002, 5001));
+    check_passes(forth(kSyn, 90000, 0));
+    CHECK(worker->counters().walks.read() == 2);
+}
+
+TEST_CASE_METHOD(Cloud, "TCP: segments without ACK, SYN or RST are refused on a live connection") {
+    establish();
+    for (const std::uint8_t flags : {0, int{kPsh}, int{kUrg}, int{kFin}, kFin | kPsh | kUrg})
+        check_dropped(kUnderlay, forth(flags, 1001), DropReason::tcp_invalid);
+}
+
+TEST_CASE_METHOD(Cloud, "TCP: both may open at once; refused at the other end it is over") {
+    SECTION("at once") {
+        check_passes(forth(kSyn, 1000, 0));
+        check_passes(back(kSyn, 5000, 0));
+        check_passes(forth(kSyn | kAck, 1000, 5001));
+        check_passes(back(kSyn | kAck, 5000, 1001));
+        check_passes(forth(kAck, 1001, 5001));
+        check_passes(back(kAck, 5001, 1001));
+        CHECK(sessions.limits.use(policy::zone_of(store.current(), vni_of(a)).value).half_open[0] ==
+              0);
+    }
+    SECTION("refused") {
+        check_passes(forth(kSyn, 1000, 0));
+        check_dropped(kUnderlay, back(kRst, 0, 0), DropReason::tcp_out_of_window);
+        check_dropped(kUnderlay, back(kRst | kAck, 0, 1000), DropReason::tcp_out_of_window);
+        check_passes(back(kRst | kAck, 0, 1001));
+        check_passes(forth(kSyn, 2000, 0));
+        CHECK(worker->counters().walks.read() == 2);
+    }
+    SECTION("an older connection at the other end is reset first") {
+        check_passes(forth(kSyn, 1000, 0));
+        check_passes(back(kAck, 300, 100));
+        check_passes(forth(kRst, 100, 0));
+        check_passes(forth(kSyn, 1000, 0));
+        check_passes(back(kSyn | kAck, 5000, 1001));
+        check_passes(forth(kAck, 1001, 5001));
+        CHECK(worker->counters().walks.read() == 2);
+    }
+    CHECK(connections() == 1);
 }
 
 TEST_CASE_METHOD(Cloud,

@@ -26,9 +26,10 @@ enum class Want : std::uint8_t {
 // A connection that nobody would miss: never answered, or over. Never an established one.
 bool expendable(std::uint32_t word, Want want) {
     if (static_cast<session::Life>(word & 0xff) != session::Life::live) return false;
+    const auto tcp = static_cast<TcpState>(word >> 8 & 0xff);
     return (word & session::kHalfOpen) != 0 ||
            (want == Want::unanswered_or_closed &&
-            static_cast<TcpState>(word >> 8 & 0xff) == TcpState::closed);
+            (tcp == TcpState::closed || tcp == TcpState::time_wait));
 }
 
 // The oldest expendable one among the next kLooks that `of` approves of.

@@ -12,11 +12,12 @@ namespace sluice::worker {
 
 // examine.cpp: a hit with something unusual about it. Returns the adjacency to send it by
 // (another one, if the connection was judged anew), or nullptr when the packet was dropped,
-// answered or filed as a miss. The packet's ECN may change, and `traffic_class` with it.
+// answered or filed as a miss. The packet's ECN may change, and `traffic_class` with it;
+// `believed` becomes false if a TCP segment's numbers are not to be noted.
 template <class Family>
 const policy::Adjacency* examine(Worker::State& state, const Item& item, session::FlowIndex flow,
                                  const policy::Source& source, const policy::Adjacency& adjacency,
-                                 std::uint8_t& traffic_class);
+                                 std::uint8_t& traffic_class, bool& believed);
 
 // rewalk.cpp: judges a connection anew.
 enum class Judgement : std::uint8_t {

@@ -102,3 +102,25 @@ def unanswered(port, count):
 
 def unanswered_out(port, count):
     return [b_to_c(number, 63) for number in range(port, port + count)]
+
+
+def segment(port, flags, sequence, acknowledgement, payload=b"", back=False, ttl=64):
+    """A TCP segment of a connection of B to C's port 9, or back; with TTL 63 as it arrives."""
+    if back:
+        ends = (MAC_C, MAC_GATEWAY_C) if ttl == 64 else (MAC_GATEWAY, MAC_B)
+        return to_b(ipv4(C, B, 6, tcp(C, B, 9, port, payload, sequence, acknowledgement,
+                                      flags=flags), ttl=ttl), *ends)
+    ends = (MAC_B, MAC_GATEWAY) if ttl == 64 else (MAC_GATEWAY_C, MAC_C)
+    return to_b(ipv4(B, C, 6, tcp(B, C, port, 9, payload, sequence, acknowledgement, flags=flags),
+                     ttl=ttl), *ends)
+
+
+def segments(port, *each, ttl=64):
+    """As many: (flags, sequence, acknowledgement, from C?)."""
+    made = [segment(port, flags, sequence, acknowledgement, back=back, ttl=ttl)
+            for flags, sequence, acknowledgement, back in each]
+    return [tunnel(frame, HOST2) for frame in made] if ttl == 64 else made
+
+
+# B's connection to C is open: B has sent up to 1001, C up to 5001.
+HANDSHAKE = ((SYN, 1000, 0, False), (SYN | ACK, 5000, 1001, True), (ACK, 1001, 5001, False))
