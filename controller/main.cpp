@@ -24,6 +24,7 @@ namespace {
 using namespace sluice;
 
 constexpr int kBadInput = 2;
+constexpr const char* kElsewhere = "; stop what listens there, or choose another address";
 
 int refuse(const std::string& sentence) {
     std::fprintf(stderr, "sluice-controller: %s\n", sentence.c_str());
@@ -98,13 +99,13 @@ int run(const config::ControllerConfig& config) {
             api.handle(std::move(request), std::move(respond));
         },
         api::Api::refuse, [&](const http::Request& head) { return api.admit(head); });
-    if (!server) return refuse("api.listen: " + server.error().message);
+    if (!server) return refuse("api.listen: " + server.error().message + kElsewhere);
     auto telemetry =
         http::Server::listen(context, config.telemetry, {},
                              [&](const http::Request& request, const http::Respond& respond) {
                                  respond(api::telemetry(**service, request));
                              });
-    if (!telemetry) return refuse("telemetry.listen: " + telemetry.error().message);
+    if (!telemetry) return refuse("telemetry.listen: " + telemetry.error().message + kElsewhere);
     if (auto listening = link.start(); !listening)
         return refuse("openflow.listen: " + listening.error().message);
 

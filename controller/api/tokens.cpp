@@ -102,7 +102,8 @@ Result<Tokens> Tokens::read(const std::string& path) {
     const std::string text((std::istreambuf_iterator<char>(file)), {});
     if (!file.is_open() || file.bad())
         return Error{Error::Code::unavailable,
-                     path + " cannot be read: " + std::strerror(errno != 0 ? errno : EIO),
+                     path + " cannot be read: " + std::strerror(errno != 0 ? errno : EIO) +
+                         "; name a file of tokens, or take api.tokens out",
                      {}};
     struct stat status {};
     if (::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IRWXO) != 0)

@@ -54,7 +54,7 @@ class Reader {
         if (key == "openflow.certificate" || key == "openflow.key" || key == "openflow.ca" ||
             key == "api.certificate" || key == "api.key")
             return fail(node, key, "tls is not supported by this release");
-        fail(node, key, "is not a known key");
+        fail(node, key, "unknown key; controller.example.toml has those that there are");
     }
 
     void read_text(const std::string& key, const toml::node& node, std::string& target) {
@@ -147,7 +147,10 @@ Parsed read_controller(const std::string& path) {
     if (!file.is_open() || file.bad()) {
         Parsed parsed;
         parsed.problems.push_back(
-            {0, {}, "cannot be read: " + std::string(std::strerror(errno != 0 ? errno : EIO))});
+            {0,
+             {},
+             "cannot be read: " + std::string(std::strerror(errno != 0 ? errno : EIO)) +
+                 "; name a TOML file that exists and is readable"});
         return parsed;
     }
     return parse_controller(text);

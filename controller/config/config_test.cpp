@@ -39,7 +39,8 @@ TEST_CASE("a bad file is told by line, key and what was expected") {
     const auto parsed = parse_controller("[api]\nlisten = \"0.0.0.0:80\"\nport = 1\n[x]\n");
     REQUIRE(parsed.problems.size() == 3);
     CHECK(to_string(parsed.problems[0], "f.toml").starts_with("f.toml:2: api.listen: expected"));
-    CHECK(to_string(parsed.problems[1], "f.toml") == "f.toml:3: api.port: is not a known key");
+    CHECK(to_string(parsed.problems[1], "f.toml") ==
+          "f.toml:3: api.port: unknown key; controller.example.toml has those that there are");
     CHECK(parsed.problems[2].key == "x");
 }
 
@@ -75,5 +76,5 @@ TEST_CASE("wrong types are problems, not surprises") {
     CHECK(parse_controller("[api]\nlisten = \"127.0.0.1:0\"").problems.size() == 1);
     CHECK(read_controller("/nonexistent/file").problems.size() == 1);
     CHECK(read_controller("/etc/passwd/file").problems.front().message ==
-          "cannot be read: Not a directory");
+          "cannot be read: Not a directory; name a TOML file that exists and is readable");
 }

@@ -169,7 +169,8 @@ TEST_CASE("a bad file is answered with line, key and what was expected", "[confi
          "\"9301\""},
         {"[[port]]", "[memory]\nhugepages = true\n[[port]]",
          "f:6: memory.hugepages: expected \"auto\", \"required\" or \"off\", found true"},
-        {"[[port]]", "[sesions]\ncapacity = 1\n[[port]]", "f:5: sesions: unknown key"},
+        {"[[port]]", "[sesions]\ncapacity = 1\n[[port]]",
+         "f:5: sesions: unknown key; gateway.example.toml has those that there are"},
         {"[[port]]", "[port]", "f:5: port: expected [[port]], an array of tables"},
     }));
     INFO(of.to);
@@ -190,7 +191,7 @@ TEST_CASE("all problems are reported at once, by line", "[config]") {
     REQUIRE(found.size() == 6);
     CHECK(found[0].starts_with("f: port:"));
     CHECK(found[1].starts_with("f:1: name:"));
-    CHECK(found[5] == "f:5: extra: unknown key");
+    CHECK(found[5] == "f:5: extra: unknown key; gateway.example.toml has those that there are");
 }
 
 TEST_CASE("the same device or address on two ports is refused", "[config]") {

@@ -232,7 +232,8 @@ void Reader::Table::finish() {
     if (table_ == nullptr) return;
     for (const auto& [key, value] : as_table(table_))
         if (!asked_.contains(key.str()))
-            problem_at(line_of(value), path_of(key.str()), "unknown key");
+            problem_at(line_of(value), path_of(key.str()),
+                       "unknown key; gateway.example.toml has those that there are");
 }
 
 }  // namespace sluice::config

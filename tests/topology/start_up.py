@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that cannot start says in one sentence why and what to do, and ends with status 2."""
 import pathlib
+import re
 import socket
 import sys
 
@@ -23,6 +24,11 @@ def attempt(space, program, config, wrap=()):
     except shell.Timeout:
         return None, ["(it started)"]
     return done.returncode, [line for line in done.stderr.splitlines() if line.strip()]
+
+
+# A remedy stands behind a semicolon; where a value is wrong, what was expected is the remedy. What is
+# wrong in TOML's syntax is shown at its line.
+WHAT_TO_DO = r"; \w+|expected|chmod|:\d+: (not TOML|Error while parsing)"
 
 
 class Trials:
@@ -54,6 +60,8 @@ class Trials:
     def report(name, status, said, mentions):
         text = " | ".join(said)
         missing = [word for word in mentions if word.lower() not in text.lower()]
+        if not re.search(WHAT_TO_DO, text):
+            missing.append("what to do")
         if status == 2 and len(said) == 1 and not missing:
             print(f"ok topology/start-up/{name} ({said[0]})", flush=True)
         else:
