@@ -2,6 +2,7 @@
 // Both families' session tables and what they share. Owned by the gateway, outlives workers.
 #pragma once
 
+#include "dataplane/session/fragment_table.hpp"
 #include "dataplane/session/limits.hpp"
 #include "dataplane/session/meter.hpp"
 #include "dataplane/session/session_table.hpp"
@@ -18,6 +19,7 @@ struct SessionOptions {
     std::uint32_t zones = 16384;         // VPCs open at once, and the outside
     std::uint32_t endpoints = 1U << 18;  // that have connections at once
     LimitDefaults limits = LimitDefaults::of(1'000'000, 1);
+    FragmentLimits fragments;
 };
 
 class Sessions {
@@ -27,7 +29,8 @@ class Sessions {
           ipv6({options.ipv6_capacity, options.workers, options.seed, options.allocate}, qsbr),
           limits(options.allocate, options.limits, options.zones, options.endpoints),
           timeouts(options.timeouts),
-          seed(options.seed) {}
+          seed(options.seed),
+          fragments(options.fragments, options.seed) {}
 
     // False if memory was short: then it must not be used.
     [[nodiscard]] bool ok() const { return ipv4.ok() && ipv6.ok() && limits.ok(); }
@@ -37,6 +40,7 @@ class Sessions {
     Limits limits;
     const Timeouts timeouts;
     const HashSeed seed;
+    FragmentTable fragments;
 };
 
 }  // namespace sluice::session

@@ -142,6 +142,10 @@ std::string metrics(const Facts& facts) {
     out.gauge("sluice_sessions_capacity", "Connections the session tables may hold.");
     out.sample({}, std::uint64_t{facts.tables.sessions.ipv4.capacity()} +
                        facts.tables.sessions.ipv6.capacity());
+    out.gauge("sluice_fragmented_datagrams", "Datagrams of which fragments are on their way.");
+    out.sample({}, std::uint64_t{facts.tables.sessions.fragments.datagrams()});
+    out.gauge("sluice_fragments_held", "Fragments that wait for the first one of their datagram.");
+    out.sample({}, std::uint64_t{facts.tables.sessions.fragments.held()});
     write_tables(out, facts);
     write_workers(out, facts);
     return out.finish();

@@ -34,6 +34,11 @@ namespace sluice {
     X(inner_ip_options, "an IPv4 option the gateway does not pass (source routing)")              \
     X(inner_extension_header, "an IPv6 extension header that is malformed or not passed")         \
     X(inner_fragment, "an inner fragment that no connection covers")                              \
+    X(fragment_tiny, "a fragment that hides a TCP header or part of it (RFC 3128, RFC 7112)")     \
+    X(fragment_overlap, "a fragment overlaps another of its datagram (RFC 5722)")                 \
+    X(fragment_duplicate, "the same fragment came before")                                        \
+    X(fragment_limit, "more fragmented datagrams, or fragments held, than a sender may have")     \
+    X(fragment_timeout, "the datagram's first fragment did not come in time")                     \
     X(inner_martian, "an address that no packet may carry as its source or destination")          \
     X(inner_land, "source and destination address are the same")                                  \
     X(inner_broadcast, "a broadcast frame other than those the gateway answers")                  \
@@ -69,6 +74,7 @@ namespace sluice {
     X(private_on_uplink, "a private address would have left, or came in, on the uplink")          \
     X(private_destination, "the route leads to the internet, where a private address is nowhere") \
     X(roce_not_translated, "RoCEv2 cannot be translated: its iCRC covers the addresses")          \
+    X(roce_fragment, "a fragment of RoCEv2, which no sender fragments")                           \
     X(roce_too_big, "RoCEv2 cannot be fragmented, and exceeds the destination's MTU")             \
     X(nat_unsupported, "this protocol cannot be translated")                                      \
     /* sessions */                                                                                \

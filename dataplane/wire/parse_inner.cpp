@@ -265,19 +265,24 @@ void parse_ipv6(const Octets& whole, Headers& headers) {
 void parse_transport(const Octets& whole, std::size_t end, Headers& headers) {
     const Octets frame{whole.data, std::min(whole.contiguous, end), end};
     const std::size_t at = headers.l4;
+    // All of the header is in the first fragment (RFC 3128, RFC 7112), or nobody can judge it.
+    const DropReason too_short =
+        headers.has(kFragment) ? DropReason::fragment_tiny : DropReason::inner_truncated;
     switch (static_cast<Protocol>(headers.protocol)) {
         case Protocol::tcp: {
-            if (!frame.need(at, tcp::kSize, DropReason::inner_truncated, headers)) return;
+            if (!frame.need(at, tcp::kSize, too_short, headers)) return;
             const std::uint8_t* header = frame.data + at;
             const std::size_t length = std::size_t{header[12]} >> 4 << 2;
-            if (length < tcp::kSize || at + length > end)
-                return refuse(headers, DropReason::inner_bad_header);
+            if (length < tcp::kSize) return refuse(headers, DropReason::inner_bad_header);
+            if (at + length > end)
+                return refuse(headers, headers.has(kFragment) ? DropReason::fragment_tiny
+                                                              : DropReason::inner_bad_header);
             headers.tcp_flags = header[13];
             headers.ports = raw32(header);
             return;
         }
         case Protocol::udp: {
-            if (!frame.need(at, udp::kSize, DropReason::inner_truncated, headers)) return;
+            if (!frame.need(at, udp::kSize, too_short, headers)) return;
             const std::uint8_t* header = frame.data + at;
             const std::size_t length = host16(header + 4);
             // A first fragment's datagram goes on beyond it.
@@ -289,7 +294,7 @@ void parse_transport(const Octets& whole, std::size_t end, Headers& headers) {
             return;
         }
         case Protocol::sctp:
-            if (!frame.need(at, kSctpSize, DropReason::inner_truncated, headers)) return;
+            if (!frame.need(at, kSctpSize, too_short, headers)) return;
             headers.ports = raw32(frame.data + at);
             return;
         case Protocol::icmp:
@@ -297,7 +302,7 @@ void parse_transport(const Octets& whole, std::size_t end, Headers& headers) {
             // Each belongs to one family (RFC 4443 section 2.1).
             if ((headers.protocol == kIcmpv6) != headers.has(kInnerV6))
                 return refuse(headers, DropReason::inner_bad_header);
-            if (!frame.need(at, icmp::kSize, DropReason::inner_truncated, headers)) return;
+            if (!frame.need(at, icmp::kSize, too_short, headers)) return;
             return parse_icmp(frame, end, headers);
         default:
             return;

@@ -9,6 +9,7 @@
 #include "dataplane/wire/fast_parser.hpp"
 #include "dataplane/wire/headers.hpp"
 #include "dataplane/wire/parser.hpp"
+#include "dataplane/wire/piece.hpp"
 
 using namespace sluice;
 using namespace sluice::wire;
@@ -48,6 +49,10 @@ void check(std::span<const std::uint8_t> frame, const Headers& headers) {
     // Reads what it converts.
     const Packet packet = to_packet(frame, headers, PortId{1});
     require(packet.vni.value == headers.zone);
+    if (headers.has(kFragment))
+        if (const auto piece = piece_of(frame, headers))
+            require(piece->length > 0 && piece->end() <= 65'535 &&
+                    headers.has(kFirstFragment) == (piece->offset == 0));
     if (headers.has(kCheckOuterUdp)) outer_udp_checksum_ok(frame, headers);
 }
 

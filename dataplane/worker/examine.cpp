@@ -35,11 +35,6 @@ bool source_ok(const Item& item, const policy::Source& source) {
     return false;
 }
 
-bool is_roce(const wire::Headers& headers) {
-    return headers.protocol == static_cast<std::uint8_t>(Protocol::udp) &&
-           be16::from_raw(static_cast<std::uint16_t>(headers.ports >> 16)) == wire::udp::kRoceV2;
-}
-
 // RFC 6040 section 4.2, figure 4. False: the combination must be dropped.
 bool combine_ecn(const Item& item, std::uint8_t& traffic_class) {
     constexpr std::uint8_t kEct1 = 1, kEct0 = 2, kCe = 3;

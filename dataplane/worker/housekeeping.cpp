@@ -77,6 +77,7 @@ void run_housekeeping(Worker::State& state) {
     if (state.age_quota[1] > 0) age<session::Ipv6>(state, 1);
     sessions.ipv4.reclaim(state.options.index, kReclaimed);
     sessions.ipv6.reclaim(state.options.index, kReclaimed);
+    expire_fragments(state);
     send_injected(state);
 }
 

@@ -117,7 +117,12 @@ void open(Worker::State& state, const Item& item, const Packet& packet, std::uin
         state.shared.sessions->limits.learn(outside_cell(state, packet), plan.zone.value);
     const Opening how = opening(state, item.headers);
     bool reply = false;
-    if (plan.verdict == Verdict::answer) return answer(state, item, plan);
+    if (plan.verdict == Verdict::answer) {
+        // The gateway puts nothing together.
+        if (item.headers.has(wire::kFragment))
+            return drop(state, item, {DropReason::inner_fragment, plan.zone, &plan});
+        return answer(state, item, plan);
+    }
     if (plan.verdict == Verdict::drop) {
         Plan other;
         if (how.picks_up && judged_by_groups(plan.reason) &&

@@ -397,16 +397,6 @@ TEST_CASE_METHOD(Cloud, "a flood of new connections waits; what is known is carr
     CHECK(passed >= 17);
 }
 
-TEST_CASE_METHOD(Cloud, "fragments that no connection covers are dropped by name") {
-    check_dropped(
-        kUnderlay,
-        frame_of(a,
-                 {Ipv4{.source = a.address, .destination = b.address, .flags_and_offset = 10},
-                  Payload{Bytes(80)}},
-                 b.mac),
-        DropReason::inner_fragment);
-}
-
 TEST_CASE_METHOD(Cloud, "connections are told of when they begin and when they end") {
     establish();
     ConnectionEvent event;

@@ -10,6 +10,11 @@
 
 namespace sluice::worker {
 
+inline bool is_roce(const wire::Headers& headers) {
+    return headers.protocol == static_cast<std::uint8_t>(Protocol::udp) &&
+           be16::from_raw(static_cast<std::uint16_t>(headers.ports >> 16)) == wire::udp::kRoceV2;
+}
+
 // examine.cpp: a hit with something unusual about it. Returns the adjacency to send it by
 // (another one, if the connection was judged anew), or nullptr when the packet was dropped,
 // answered or filed as a miss. The packet's ECN may change, and `traffic_class` with it;
@@ -65,6 +70,11 @@ ConnectionEvent describe(Worker::State& state, session::ConnectionIndex connecti
 
 // miss.cpp: the burst's first packets, walked within the turn's budget.
 void run_misses(Worker::State& state, unsigned budget);
+
+// follow.cpp: the burst's fragments of inner packets, in the order in which they came.
+void run_fragments(Worker::State& state, unsigned budget);
+// ... and those that have waited too long for their first.
+void expire_fragments(Worker::State& state);
 
 // question.cpp: ARP requests and neighbour solicitations of tenants, or for public addresses.
 void answer_question(Worker::State& state, const Item& item);

@@ -56,6 +56,11 @@ Worker::State::State(WorkerOptions worker_options, Shared& shared_with_all)
 
 Worker::State::~State() {
     while (const auto held = pacer.next(~0ULL)) rte_pktmbuf_free(held->mbuf);
+    // Any time so late that no fragment waits longer.
+    session::FragmentTable& table = shared.sessions->fragments;
+    const session::Tick end{tick.value + session::FragmentTable::kLife * 2};
+    for (session::FragmentTable::Released left; table.expire(end, table.buckets(), left);)
+        for (void* packet : left.all()) rte_pktmbuf_free(static_cast<rte_mbuf*>(packet));
 }
 
 void flush(Worker::State& state, SendQueue& port) {

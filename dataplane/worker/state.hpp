@@ -100,7 +100,12 @@ struct Worker::State {
     std::unique_ptr<Batches> batches;
     std::array<Item, kBurst * 2> misses;  // a packet may be filed twice, see examine()
     std::array<Item, kBurst> others;      // questions, ICMP errors, the gateway's own
+    std::array<Item, kBurst> fragments;   // of inner packets
+    // What the table of fragments hands back.
+    std::unique_ptr<session::FragmentTable::Released> released =
+        std::make_unique<session::FragmentTable::Released>();
     unsigned miss_count = 0;
+    unsigned fragment_count = 0;
     unsigned other_count = 0;
 
     // What bandwidth limits have delayed; and until when the packet in hand is to wait, 0: not.

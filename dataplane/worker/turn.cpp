@@ -7,6 +7,7 @@
 //   act        source, policy age, TTL, MTU, ECN, TCP, meter; rewrite, encapsulate (carry.cpp)
 //   send       hits first
 //   then       first packets are walked and committed             (miss.cpp)
+//              fragments follow their first one                   (follow.cpp)
 //              questions, ICMP errors, the gateway's own packets
 #include <rte_ethdev.h>
 #include <rte_ring.h>
@@ -90,12 +91,14 @@ void sort(Worker::State& state, const port::ReceiveQueue& queue, rte_mbuf* mbuf)
         drop(state, {mbuf, headers, queue.port}, {reason, claimed_zone(state, headers), nullptr});
     };
     if (headers.kind == FrameKind::drop) return refuse(headers.drop);
+    if (headers.has(wire::kFragment)) {
+        state.fragments[state.fragment_count++] = {mbuf, headers, queue.port};
+        return;
+    }
     if (headers.kind != FrameKind::connection) {
         state.others[state.other_count++] = {mbuf, headers, queue.port};
         return;
     }
-    // Not followed yet: without its ports no connection covers it.
-    if (headers.has(wire::kFragment)) return refuse(DropReason::inner_fragment);
     if (headers.has(wire::kInnerV6)) {
         Batch<session::Ipv6>& ipv6 = state.batches->ipv6;
         ipv6.headers[ipv6.count] = headers;
@@ -155,8 +158,9 @@ unsigned run_queue(Worker::State& state, const port::ReceiveQueue& queue) {
 
     run_batches(state, queue.port, batches);
     flush_all(state);
-    if (state.miss_count != 0)
-        run_misses(state, count == kBurst ? state.options.walk_budget : kBurst);
+    const unsigned budget = count == kBurst ? state.options.walk_budget : kBurst;
+    if (state.miss_count != 0) run_misses(state, budget);
+    if (state.fragment_count != 0) run_fragments(state, budget);
     if (state.other_count != 0) run_others(state);
     return count;
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The words that cases are written in. tables.txt says the same to the gateway."""
+import ipaddress
 import pathlib
 import struct
 import sys
@@ -55,6 +56,28 @@ def datagram(port, destination=B, source=A, payload=b"sluice", **options):
 
 def datagram6(port, destination=B6, source=A6, payload=b"sluice", **options):
     return ipv6(source, destination, 17, udp(source, destination, port, 9000, payload), **options)
+
+
+def pieces(packet, cuts, ident):
+    """The fragments of an IPv4 or IPv6 packet, its payload cut at these offsets."""
+    six = packet[0] >> 4 == 6
+    size = 40 if six else 20
+    source, destination = (text_of(packet[at:at + (16 if six else 4)])
+                           for at in ((8, 24) if six else (12, 16)))
+    protocol, ttl = (packet[6], packet[7]) if six else (packet[9], packet[8])
+    ends = [0, *cuts, len(packet) - size]
+    for start, end in zip(ends, ends[1:]):
+        part, more = packet[size + start:size + end], int(size + end < len(packet))
+        if six:
+            yield ipv6(source, destination, 44, struct.pack(">BBHI", protocol, 0, start | more, ident) + part,
+                       hops=ttl)
+        else:
+            yield ipv4(source, destination, protocol, part, ttl=ttl, ident=ident, flags=more,
+                       offset=start // 8)
+
+
+def text_of(address):
+    return str(ipaddress.ip_address(address))
 
 
 def resum(packet):
