@@ -224,6 +224,7 @@ void parse_ipv6(const Octets& whole, Headers& headers) {
     const Octets frame{whole.data, std::min(whole.contiguous, end), end};
     std::uint8_t next = ip[6];
     std::size_t at = start + ipv6::kSize;
+    bool fragment_seen = false;
     for (int count = 0;; ++count) {
         if (next != kHopByHop && next != kRouting && next != kFragmentHeader &&
             next != kOptionsHeader)
@@ -235,6 +236,8 @@ void parse_ipv6(const Octets& whole, Headers& headers) {
         const std::uint8_t* header = frame.data + at;
         std::size_t length = 8;
         if (next == kFragmentHeader) {
+            if (fragment_seen) return refuse(headers, DropReason::inner_extension_header);
+            fragment_seen = true;
             // One that is the whole packet is like any other (RFC 6946).
             const std::uint16_t fragment = host16(header + 2);
             if ((fragment & 0xfff9) != 0) headers.flags |= kFragment;
