@@ -71,7 +71,7 @@ url = "sqlite:{folder}/state.db"
 
 class Gateway:
     def __init__(self, folder, fabric, manifest, controllers, name="gw1", workers=(0, 1), mtu=1600,
-                 sessions=""):
+                 sessions="", driver="net_af_packet"):
         self.name, self.folder, self.space = name, folder, fabric.gateway
         self.listen = f"unix:{folder}/{name}.of"
         self.state_dir = folder / name
@@ -88,12 +88,12 @@ capacity = 100000
 {sessions}
 [[port]]
 role = "underlay"
-device = "net_af_packet0,iface=u0"
+device = "{driver}0,iface=u0"
 addresses = ["{fabric.gateway_vtep}/24", "{fabric.gateway_vtep6}/64"]
 mtu = {mtu}
 [[port]]
 role = "uplink"
-device = "net_af_packet1,iface=x0"
+device = "{driver}1,iface=x0"
 addresses = ["{fabric.gateway_uplink}/24", "{fabric.gateway_uplink6}/64"]
 next_hops = ["{fabric.internet_address}", "{fabric.internet_address6}"]
 mtu = {min(mtu, 1500)}

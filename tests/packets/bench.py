@@ -43,9 +43,9 @@ class Wire:
 class Bench:
     """The lab's fabric with a gateway on it, without controller and without tenants."""
 
-    def __init__(self, workers=(0,), sessions=""):
+    def __init__(self, workers=(0,), sessions="", driver="net_af_packet"):
         self.manifest = manifest.Manifest("sluice-packets")
-        self.workers, self.sessions = workers, sessions
+        self.workers, self.sessions, self.driver = workers, sessions, driver
 
     def __enter__(self):
         self.manifest.lock()
@@ -67,7 +67,7 @@ class Bench:
         self._sinks.append(netns.within(self.fabric.internet, lambda: _sink(9000)))
         self.gateway = product.Gateway(self.manifest.folder, self.fabric, self.manifest,
                                        f"unix:{self.manifest.folder}/nobody.of",
-                                       workers=self.workers, sessions=self.sessions)
+                                       workers=self.workers, sessions=self.sessions, driver=self.driver)
         self.gateway.daemon.start()
         shell.run("ovs-ofctl", "-O", "OpenFlow13", "--bundle", "add-flows", self.gateway.listen,
                   TABLES)

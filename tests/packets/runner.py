@@ -113,26 +113,28 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", nargs="*")
+    parser.add_argument("--driver", default="net_af_packet", help="of the gateway's ports (%(default)s)")
     args = parser.parse_args()
+    group = "packets" if args.driver == "net_af_packet" else f"packets/{args.driver}"
     failed = False
     gateways = {}  # the cases by the configuration that they want
     for number, (name, case) in enumerate(cases(args.case)):
         gateways.setdefault(case.get("sessions", ""), []).append((10000 + number * 100, name, case))
     try:
         for sessions, wanted in gateways.items():
-            with bench.Bench(sessions=sessions) as made:
+            with bench.Bench(sessions=sessions, driver=args.driver) as made:
                 warm_up(made)
                 for port, name, case in wanted:
                     wrong = run_case(made, case, port)
                     failed |= bool(wrong)
-                    print(f"not ok packets/{name}: {wrong}" if wrong else f"ok packets/{name}",
+                    print(f"not ok {group}/{name}: {wrong}" if wrong else f"ok {group}/{name}",
                           flush=True)
                     if not made.gateway.daemon.running:
                         raise shell.LabError(
                             f"sluiced ended: {made.gateway.daemon.last_words()}")
     except shell.LabError as error:
         failed = True
-        print(f"not ok packets: {error}")
+        print(f"not ok {group}: {error}")
     return 1 if failed else 0
 
 
