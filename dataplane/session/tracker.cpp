@@ -153,8 +153,10 @@ std::uint32_t idle_timeout(const Timeouts& timeouts, std::uint8_t protocol, TcpS
         case Protocol::icmp:
         case Protocol::icmpv6:
             return timeouts.icmp;
+        case Protocol::sctp:
+            return answered ? timeouts.sctp_two_way : timeouts.sctp_one_way;
         default:
-            return answered ? timeouts.other : timeouts.udp_one_way;
+            return answered ? timeouts.other_two_way : timeouts.other_one_way;
     }
 }
 

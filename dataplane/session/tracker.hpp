@@ -91,13 +91,22 @@ constexpr std::uint32_t largest_window(const std::array<std::uint8_t, 2>& scales
 
 // How long a connection may idle, ticks.
 struct Timeouts {
-    std::uint32_t tcp_established = ticks(7440);  // RFC 5382 REQ-5: not less than 2 h 4 min
-    std::uint32_t tcp_transitory = ticks(240);    // RFC 5382 REQ-5: not less than 4 min
-    std::uint32_t tcp_closed = ticks(240);        // RFC 7857 section 2: as transitory
-    std::uint32_t udp_two_way = ticks(300);       // RFC 4787 REQ-5: recommended 5 min
-    std::uint32_t udp_one_way = ticks(30);        // nobody has answered: conntrack's custom
-    std::uint32_t icmp = ticks(60);               // RFC 5508 REQ-1: not less than 60 s
-    std::uint32_t other = ticks(300);             // as UDP, RFC 7857 has nothing to say
+    // RFC 5382 REQ-5: established not less than 2 h 4 min, opening and closing 4 min; RFC 7857
+    // section 2.1: 4 min after the last segment of a closed or reset one.
+    std::uint32_t tcp_established = ticks(7440);
+    std::uint32_t tcp_transitory = ticks(240);
+    std::uint32_t tcp_closed = ticks(240);
+    // RFC 4787 REQ-5: not less than 2 min, recommended 5.
+    std::uint32_t udp_two_way = ticks(300);
+    std::uint32_t udp_one_way = ticks(120);
+    std::uint32_t icmp = ticks(60);  // RFC 5508 REQ-1: queries, not less than 60 s
+    // RFC 9260 section 8.3: an idle association sends a HEARTBEAT every 30 s; section 8.2: it
+    // gives up within minutes.
+    std::uint32_t sctp_two_way = ticks(300);
+    std::uint32_t sctp_one_way = ticks(60);  // section 16: RTO.Max, between two INITs at most
+    // GRE, ESP and whatever is known by its addresses alone: no RFC says; as UDP.
+    std::uint32_t other_two_way = ticks(300);
+    std::uint32_t other_one_way = ticks(120);
 };
 
 // Of a connection of `protocol`; `answered`: packets were seen in both directions.

@@ -311,6 +311,13 @@ TEST_CASE("timeouts are not shorter than the RFCs allow") {
     for (const TcpState state : {syn_sent, syn_received, simultaneous_open, reset_doubted,
                                  fin_initiator, fin_responder, time_wait, closed})
         CHECK(idle_timeout(timeouts, 6, state, false) >= ticks(240));
-    CHECK(idle_timeout(timeouts, 17, none, true) >= ticks(120));  // RFC 4787 REQ-5
-    CHECK(idle_timeout(timeouts, 1, none, true) >= ticks(60));    // RFC 5508 REQ-1
+    CHECK(idle_timeout(timeouts, 17, none, true) >= ticks(300));  // RFC 4787 REQ-5
+    CHECK(idle_timeout(timeouts, 17, none, false) >= ticks(120));
+    for (const std::uint8_t icmp : {1, 58})
+        for (const bool answered : {false, true})
+            CHECK(idle_timeout(timeouts, icmp, none, answered) >= ticks(60));  // RFC 5508 REQ-1
+    CHECK(idle_timeout(timeouts, 132, none, true) > ticks(2 * 30));  // RFC 9260 section 8.3
+    CHECK(idle_timeout(timeouts, 132, none, false) >= ticks(60));
+    for (const std::uint8_t other : {47, 50, 99})
+        CHECK(idle_timeout(timeouts, other, none, true) >= ticks(300));
 }

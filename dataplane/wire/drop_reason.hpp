@@ -79,6 +79,7 @@ namespace sluice {
     X(nat_unsupported, "this protocol cannot be translated")                                      \
     /* sessions */                                                                                \
     X(tcp_not_syn, "a TCP packet without connection that does not open one")                      \
+    X(sctp_not_init, "an SCTP packet without connection that opens none and probes no path")      \
     X(tcp_invalid, "TCP flags that no end sends in this state")                                   \
     X(tcp_out_of_window, "a FIN or RST at a number that its receiver would not take")             \
     X(icmp_error_unmatched, "an ICMP error that quotes no connection")                            \

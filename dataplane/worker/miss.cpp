@@ -55,27 +55,43 @@ Drop charge(Worker::State& state, const Packet& packet) {
             sender.zone, nullptr};
 }
 
-// The first state of a connection that this packet may open; none: it may not.
-struct Opening {
-    bool opens = false;
-    bool picks_up = false;  // in its middle
-    TcpState state = TcpState::none;
-};
-Opening opening(const Worker::State& state, const wire::Headers& headers) {
-    if (headers.protocol != static_cast<std::uint8_t>(Protocol::tcp)) return {true, false, {}};
-    const TcpEvent event = session::classify_tcp(headers.tcp_flags);
-    if (event == TcpEvent::syn) return {true, false, TcpState::syn_sent};
-    const bool midway = event == TcpEvent::ack || event == TcpEvent::fin;
-    if (midway && state.shared.mid_stream.load(std::memory_order_relaxed))
-        return {true, true, TcpState::established};
-    return {};
-}
-
 bool is_reply_only(const wire::Headers& headers) {
     if (headers.protocol == static_cast<std::uint8_t>(Protocol::icmp))
         return headers.icmp_type == wire::icmp::kEchoReply || headers.icmp_type == 14;
     return headers.protocol == static_cast<std::uint8_t>(Protocol::icmpv6) &&
            headers.icmp_type == wire::icmpv6::kEchoReply;
+}
+
+// Whether an SCTP packet opens an association: INIT, alone and with no tag yet (RFC 9260 sections
+// 6.10, 8.5.1), or probes another path of one (HEARTBEAT, section 8.3).
+bool sctp_opens(std::span<const std::uint8_t> packet) {
+    constexpr std::size_t kTag = 4, kChunk = 12, kChunkHeader = 4;
+    constexpr std::uint8_t kInit = 1, kHeartbeat = 4;
+    if (packet.size() < kChunk + kChunkHeader) return false;
+    const bool tagged = wire::raw32(packet.data() + kTag) != 0;
+    return tagged ? packet[kChunk] == kHeartbeat : packet[kChunk] == kInit;
+}
+
+// The first state of a connection that this packet may open; else why it may not.
+struct Opening {
+    DropReason refused = DropReason::none;
+    bool picks_up = false;  // in its middle
+    TcpState state = TcpState::none;
+};
+Opening opening(const Worker::State& state, const Item& item) {
+    const wire::Headers& headers = item.headers;
+    const bool mid_stream = state.shared.mid_stream.load(std::memory_order_relaxed);
+    if (headers.protocol == static_cast<std::uint8_t>(Protocol::sctp)) {
+        if (sctp_opens(contiguous(item.mbuf).subspan(headers.l4))) return {};
+        return {mid_stream ? DropReason::none : DropReason::sctp_not_init, mid_stream, {}};
+    }
+    if (is_reply_only(headers)) return {DropReason::icmp_not_request, false, {}};
+    if (headers.protocol != static_cast<std::uint8_t>(Protocol::tcp)) return {};
+    const TcpEvent event = session::classify_tcp(headers.tcp_flags);
+    if (event == TcpEvent::syn) return {DropReason::none, false, TcpState::syn_sent};
+    const bool midway = event == TcpEvent::ack || event == TcpEvent::fin;
+    if (midway && mid_stream) return {DropReason::none, true, TcpState::established};
+    return {DropReason::tcp_not_syn, false, {}};
 }
 
 bool judged_by_groups(DropReason reason) {
@@ -115,7 +131,7 @@ void open(Worker::State& state, const Item& item, const Packet& packet, std::uin
     state.counters.walks.add(1);
     if (packet.side == Side::uplink && plan.zone)
         state.shared.sessions->limits.learn(outside_cell(state, packet), plan.zone.value);
-    const Opening how = opening(state, item.headers);
+    const Opening how = opening(state, item);
     bool reply = false;
     if (plan.verdict == Verdict::answer) {
         // The gateway puts nothing together.
@@ -136,9 +152,7 @@ void open(Worker::State& state, const Item& item, const Packet& packet, std::uin
             return drop(state, item, {plan.reason, plan.zone, &plan});
         }
     }
-    if (!how.opens) return drop(state, item, {DropReason::tcp_not_syn, plan.zone, &plan});
-    if (is_reply_only(item.headers))
-        return drop(state, item, {DropReason::icmp_not_request, plan.zone, &plan});
+    if (how.refused != DropReason::none) return drop(state, item, {how.refused, plan.zone, &plan});
 
     const Committed committed = commit<Family>(state, plan, how.state);
     if (committed.flow == session::kNoFlow)

@@ -348,6 +348,56 @@ TEST_CASE_METHOD(Cloud, "TCP: both may open at once; refused at the other end it
     CHECK(connections() == 1);
 }
 
+TEST_CASE_METHOD(Cloud, "SCTP: an INIT or a HEARTBEAT opens, nothing else; replies by ports") {
+    const auto chunk = [&](const Machine& from, const Machine& to, std::uint16_t source,
+                           std::uint16_t destination, std::uint32_t tag, std::uint8_t type) {
+        Bytes sctp(16);
+        wire::store(sctp.data(), be16{source});
+        wire::store(sctp.data() + 2, be16{destination});
+        wire::store(sctp.data() + 4, be32{tag});
+        sctp[12] = type;
+        return frame_of(
+            from,
+            {Ipv4{.source = from.address, .destination = to.address, .protocol = std::uint8_t{132}},
+             Payload{sctp}},
+            to.subnet == from.subnet ? to.mac : kGatewayMac);
+    };
+    constexpr std::uint8_t kData = 0, kInit = 1, kInitAck = 2, kHeartbeat = 4, kCookie = 10;
+    for (const auto& [tag, type] : {std::pair{7U, kData},
+                                    {7U, kInit},
+                                    {0U, kData},
+                                    {7U, kInitAck},
+                                    {7U, kCookie},
+                                    {0U, kHeartbeat}})
+        check_dropped(kUnderlay, chunk(a, b, 1, 2, tag, type), DropReason::sctp_not_init);
+    check_passes(chunk(a, b, 1, 2, 0, kInit));
+    check_passes(chunk(b, a, 2, 1, 7, kInitAck));
+    check_passes(chunk(a, b, 1, 2, 9, kCookie));
+    check_passes(chunk(a, b, 1, 2, 9, kData));
+    check_dropped(kUnderlay, chunk(a, b, 1, 3, 9, kData), DropReason::sctp_not_init);
+    check_passes(chunk(a, c, 1, 2, 9, kHeartbeat));
+    CHECK(connections() == 2);
+}
+
+TEST_CASE_METHOD(Cloud,
+                 "GRE and ESP are known by their addresses: replies pass, of any key or SPI") {
+    for (const std::uint8_t protocol : {47, 50}) {
+        const auto carried = [&](const Machine& from, const Machine& to, std::uint8_t octet) {
+            return frame_of(from,
+                            {Ipv4{.source = from.address,
+                                  .destination = to.address,
+                                  .protocol = std::uint8_t{protocol}},
+                             Payload{Bytes(40, octet)}},
+                            to.mac);
+        };
+        check_passes(carried(a, b, 1));
+        check_passes(carried(b, a, 2));
+        check_passes(carried(a, b, 3));
+    }
+    CHECK(connections() == 2);
+    CHECK(worker->counters().walks.read() == 2);
+}
+
 TEST_CASE_METHOD(Cloud,
                  "after a restart connections are picked up in their middle, from either end") {
     shared.mid_stream.store(true);
