@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gateway as the OpenFlow switch sees it.
+#include <boost/asio/post.hpp>
+#include <utility>
+
 #include "dataplane/control/clock.hpp"
 #include "dataplane/control/gateway.hpp"
 #include "dataplane/policy/explain.hpp"
@@ -55,10 +58,51 @@ void Gateway::visit(std::uint8_t table, const openflow::EntryKey* after,
         entries.visit_after(*after, each);
 }
 
+// Which entries decided over a connection is kept with it, by cookie.
+bool Gateway::counted(const openflow::Entry& entry) const {
+    switch (entry.key.table) {
+        case openflow::kSource:
+        case openflow::kEgressRule:
+        case openflow::kRoute:
+        case openflow::kElasticIp:
+        case openflow::kPublicAddress:
+        case openflow::kEndpoint:
+        case openflow::kIngressRule:
+            return entry.cookie != Cookie{};
+        default:
+            return false;
+    }
+}
+
 openflow::EntryStats Gateway::stats(const openflow::Entry& entry) const {
-    attribution_.refresh(tables_->sessions, tables_->qsbr, tables_->reader(), worker_nanoseconds());
-    const auto count = attribution_.of(entry.cookie);
-    return {.packets = count.packets, .bytes = count.octets, .duration_seconds = 0};
+    openflow::EntryStats stats;
+    if (const auto* record = tables_->store.current().record(entry.key))
+        stats.age = neighbour::Clock::now() - record->added;
+    if (counted(entry)) {
+        const auto count = attribution_.of(entry.cookie);
+        stats.packets = count.packets;
+        stats.bytes = count.octets;
+    } else if (entry.key.table == openflow::kPort) {
+        if (const auto row = openflow::PortRow::decode(entry)) {
+            const auto sum = counters_->port(row->port);
+            stats.packets = sum.received;
+            stats.bytes = sum.received_octets;
+        }
+    }
+    return stats;
+}
+
+void Gateway::refresh_stats(std::function<void()> done) {
+    if (attribution_.fresh(worker_nanoseconds())) return done();
+    want_stats_.push_back(std::move(done));
+    if (want_stats_.size() == 1) refresh_step();
+}
+
+void Gateway::refresh_step() {
+    if (attribution_.refresh(tables_->sessions, tables_->qsbr, tables_->reader(),
+                             worker_nanoseconds()))
+        return boost::asio::post(loop_, [this] { refresh_step(); });
+    for (const auto& done : std::exchange(want_stats_, {})) done();
 }
 
 std::uint32_t Gateway::count(std::uint8_t table) const {
@@ -92,12 +136,25 @@ void Gateway::commit(openflow::Changes changes, std::function<void(Result<void>)
     if (waiting_.size() == 1) settle();
 }
 
-Result<std::string> Gateway::query(std::string_view kind, std::string_view request) {
-    if (kind == "flows") return telemetry::flows(*facts_, request);
-    if (kind == "drops") return telemetry::drops(*facts_, request);
-    if (kind == "gateway") return telemetry::gateway(*facts_, request);
-    if (kind == "explain") return policy::explain(tables_->store.current(), request);
-    return Error{Error::Code::unsupported, "expected explain, flows, drops or gateway", ""};
+void Gateway::query(std::string_view kind, std::string_view request,
+                    std::function<void(Result<std::string>)> done) {
+    if (kind == "flows") {
+        auto list = telemetry::FlowList::ask(*facts_, request);
+        if (!list) return done(list.error());
+        return list_flows(std::make_shared<telemetry::FlowList>(*std::move(list)), std::move(done));
+    }
+    if (kind == "drops") return done(telemetry::drops(*facts_, request));
+    if (kind == "gateway") return done(telemetry::gateway(*facts_, request));
+    if (kind == "explain") return done(policy::explain(tables_->store.current(), request));
+    done(Error{Error::Code::unsupported, "expected explain, flows, drops or gateway", ""});
+}
+
+void Gateway::list_flows(const std::shared_ptr<telemetry::FlowList>& list,
+                         std::function<void(Result<std::string>)> done) {
+    if (!list->step(*facts_)) return done(list->take());
+    boost::asio::post(loop_, [this, list, done = std::move(done)]() mutable {
+        list_flows(list, std::move(done));
+    });
 }
 
 }  // namespace sluice::control

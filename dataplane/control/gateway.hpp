@@ -29,6 +29,7 @@
 #include "dataplane/telemetry/attribution.hpp"
 #include "dataplane/telemetry/counters.hpp"
 #include "dataplane/telemetry/facts.hpp"
+#include "dataplane/telemetry/queries.hpp"
 #include "dataplane/telemetry/samples.hpp"
 #include "dataplane/worker/worker.hpp"
 
@@ -58,7 +59,9 @@ class Gateway final : public openflow::Backend {
     [[nodiscard]] std::optional<openflow::Problem> check(
         const openflow::Entry& entry) const override;
     void commit(openflow::Changes changes, std::function<void(Result<void>)> done) override;
-    Result<std::string> query(std::string_view kind, std::string_view request) override;
+    void refresh_stats(std::function<void()> done) override;
+    void query(std::string_view kind, std::string_view request,
+               std::function<void(Result<std::string>)> done) override;
 
   private:
     Gateway(const config::Config& config, const policy::Pipeline& pipeline);
@@ -71,6 +74,10 @@ class Gateway final : public openflow::Backend {
     void housekeep();
     void take_messages(neighbour::Time now);
     void settle();
+    void refresh_step();
+    void list_flows(const std::shared_ptr<telemetry::FlowList>& list,
+                    std::function<void(Result<std::string>)> done);
+    [[nodiscard]] bool counted(const openflow::Entry& entry) const;
 
     // Commits whose grace period is not over.
     struct Waiting {
@@ -100,8 +107,8 @@ class Gateway final : public openflow::Backend {
     std::optional<std::chrono::steady_clock::time_point> mid_stream_until_;
     std::deque<Waiting> waiting_;
 
-    // Counts are brought up to date by a question about an entry, which changes nothing else.
-    mutable telemetry::Attribution attribution_;
+    telemetry::Attribution attribution_;
+    std::vector<std::function<void()>> want_stats_;  // until the counts are fresh
     telemetry::Samples samples_;
     std::optional<telemetry::Counters> counters_;
     std::optional<telemetry::Facts> facts_;

@@ -99,7 +99,8 @@ Tables::Tables(const config::Config& config, std::span<const port::Port> ports,
              .pipeline = pipeline,
              .outside = outside(reachability.outside()),
              .ports = port_rows(ports),
-             .own = own_addresses(config, ports)}) {
+             .own = own_addresses(config, ports),
+             .now = now}) {
     for (std::size_t i = 0; i < config.ports.size(); ++i)
         for (const auto& pinned : config.ports[i].neighbours)
             neighbours.pin({ports[i].id, pinned.address}, pinned.mac);
@@ -122,7 +123,7 @@ Result<std::unique_ptr<Tables>> Tables::create(const config::Config& config,
 
 Result<reclaim::Qsbr::Token> Tables::commit(const openflow::Changes& changes, state::State* file,
                                             neighbour::Time now) {
-    auto prepared = store.prepare(changes);
+    auto prepared = store.prepare(changes, now);
     if (!prepared) return prepared.error();
     // Written before it is visible: a commit that the disk refuses never happened. Dying in
     // between leaves a file that is ahead of what was confirmed, which the controller finds

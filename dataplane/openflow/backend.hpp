@@ -5,6 +5,7 @@
 // Threads: all calls come from, and all callbacks are made on, the control thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -27,10 +28,13 @@ struct PortInfo {
     std::uint64_t rx_dropped = 0, tx_dropped = 0;
 };
 
+// A counter that is not kept is the field's largest value (OpenFlow 1.3.5 section 5.8).
+inline constexpr std::uint64_t kNotCounted = ~std::uint64_t{0};
+
 struct EntryStats {
-    std::uint64_t packets = 0;
-    std::uint64_t bytes = 0;
-    std::uint32_t duration_seconds = 0;
+    std::uint64_t packets = kNotCounted;
+    std::uint64_t bytes = kNotCounted;
+    std::chrono::nanoseconds age{0};  // since it was added
 };
 
 // Order-independent digest of a table's entries: the sum, modulo 2^64, of a hash of each
@@ -60,7 +64,11 @@ class Backend {
     // `after` (nullptr: from the first), until it returns false.
     virtual void visit(std::uint8_t table, const EntryKey* after,
                        const std::function<bool(const Entry&)>& visit) const = 0;
+    // Of an entry that `visit` has just shown.
     [[nodiscard]] virtual EntryStats stats(const Entry& entry) const = 0;
+    // Brings what `stats` says up to date, a bounded amount of work a turn; then calls `done`,
+    // perhaps at once.
+    virtual void refresh_stats(std::function<void()> done) { done(); }
     [[nodiscard]] virtual std::uint32_t count(std::uint8_t table) const = 0;
     [[nodiscard]] virtual std::vector<Meter> meters() const = 0;
     [[nodiscard]] virtual std::vector<TableDigest> digests() const = 0;
@@ -78,8 +86,10 @@ class Backend {
     virtual void commit(Changes changes, std::function<void(Result<void>)> done) = 0;
 
     // Experimenter requests: a JSON text in, a JSON text out. `kind` is one of "explain",
-    // "flows", "drops", "gateway".
-    virtual Result<std::string> query(std::string_view kind, std::string_view request) = 0;
+    // "flows", "drops", "gateway". `done` is called once, perhaps at once: what takes long is
+    // spread over turns of the loop.
+    virtual void query(std::string_view kind, std::string_view request,
+                       std::function<void(Result<std::string>)> done) = 0;
 };
 
 }  // namespace sluice::openflow

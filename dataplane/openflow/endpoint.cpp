@@ -45,7 +45,7 @@ Result<Endpoint> parse_tcp(std::string_view text, std::string_view rest) {
     const auto address = asio::ip::make_address(std::string(host), error);
     if (error) return bad(text, "the address is an IPv4 or IPv6 address");
     if (!address.is_loopback())
-        return bad(text, "plain tcp: is for the loopback; elsewhere use tls: or unix:");
+        return bad(text, "plain tcp: is for the loopback; elsewhere use unix:");
     return Endpoint{tcp::endpoint(address, port), {}};
 }
 

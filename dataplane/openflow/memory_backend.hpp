@@ -40,7 +40,9 @@ class MemoryBackend : public Backend {
         for (; entry != at->second.end(); ++entry)
             if (!visit(entry->second)) return;
     }
-    [[nodiscard]] EntryStats stats(const Entry&) const override { return {}; }
+    [[nodiscard]] EntryStats stats(const Entry& entry) const override {
+        return entry.cookie == uncounted ? EntryStats{} : EntryStats{3, 180, age};
+    }
     [[nodiscard]] std::uint32_t count(std::uint8_t table) const override {
         const auto at = entries_.find(table);
         return at == entries_.end() ? 0 : static_cast<std::uint32_t>(at->second.size());
@@ -78,11 +80,15 @@ class MemoryBackend : public Backend {
         pending_.emplace_back(std::move(changes), std::move(done));
         if (!hold_commits) release();
     }
-    Result<std::string> query(std::string_view kind, std::string_view request) override {
+    void query(std::string_view kind, std::string_view request,
+               std::function<void(Result<std::string>)> done) override {
         if (kind == "explain" && request.empty())
-            return Error{Error::Code::invalid, "an explanation needs a question", {}};
-        return "{\"kind\":\"" + std::string(kind) +
-               "\",\"request\":" + (request.empty() ? "null" : std::string(request)) + "}";
+            return done(Error{Error::Code::invalid, "an explanation needs a question", {}});
+        std::string answer = "{\"kind\":\"" + std::string(kind) +
+                             "\",\"request\":" + (request.empty() ? "null" : std::string(request)) +
+                             "}";
+        if (!hold_queries) return done(std::move(answer));
+        held_query = [done = std::move(done), answer] { done(answer); };
     }
 
     // Applies and answers every commit that is held.
@@ -112,6 +118,10 @@ class MemoryBackend : public Backend {
 
     std::size_t commits = 0;
     bool hold_commits = false;
+    bool hold_queries = false;  // until somebody calls `held_query`
+    std::function<void()> held_query;
+    std::chrono::nanoseconds age{0};  // of every entry
+    Cookie uncounted{~std::uint64_t{0}};
     std::size_t fail_next = 0;
     std::function<std::optional<Problem>(const Entry&)> wrong;  // what `check` says, if there
 

@@ -114,11 +114,15 @@ class Session final : public Connection::Handler, public std::enable_shared_from
     void query(Kind kind, MessageView message);
     void multipart(Kind kind, MessageView message);
     void ports(MessageView message, bool stats);
-    void aggregate(MessageView message);
-    void start_flow_dump(MessageView message);
+    enum class Reply : std::uint8_t { entries, aggregate };
+    void start_dump(MessageView message, Reply reply);
+    template <class Each>
+    bool look_on(std::size_t most, Each each);
+    void continue_aggregate();
     void meters(MessageView message, bool config);
     void continue_dump();
     void experimenter(MessageView message);
+    void answer(const Bytes& request, Query query, const Result<std::string>& text);
     void role(MessageView message);
 
     std::shared_ptr<SwitchContext> context_;

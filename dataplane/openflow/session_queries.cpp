@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a session answers without changing anything, and its role.
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <limits>
 
 #include "dataplane/openflow/dump.hpp"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::size_t kDumpQueue = std::size_t{256} << 10;  // octets waiting for the peer
 constexpr std::size_t kDumpStep = 512;                      // entries at a time
+constexpr std::size_t kSumStep = 8192;                      // entries in a turn of the loop
 constexpr std::size_t kGroupFeatures = 40;                  // octets of its reply's body
 
 bool concerns(const FlowRequest& request, const Entry& entry) {
@@ -100,9 +102,9 @@ void Session::multipart(Kind kind, MessageView message) {
             return append_desc_reply(out, message,
                                      {"Sluice", "DPDK", SLUICE_VERSION, "none", backend.name()});
         case Kind::flow_request:
-            return start_flow_dump(message);
+            return start_dump(message, Reply::entries);
         case Kind::aggregate_request:
-            return aggregate(message);
+            return start_dump(message, Reply::aggregate);
         case Kind::table_request: {
             std::vector<TableStats> tables;
             for (const TableSchema* schema : sorted_tables(backend))
@@ -147,27 +149,7 @@ void Session::ports(MessageView message, bool stats) {
     append_port_stats_reply(connection_->out(), message, ports);
 }
 
-void Session::aggregate(MessageView message) {
-    const auto request = decode_flow_request(message);
-    if (!request) return refuse(request.error(), message);
-    const auto tables = tables_of(context_->backend, request->table);
-    if (!tables) return refuse(error::kBadRequestTableId, message);
-    EntryStats sum;
-    std::uint32_t entries = 0;
-    for (const std::uint8_t table : *tables) {
-        context_->backend.visit(table, nullptr, [&](const Entry& entry) {
-            if (!concerns(*request, entry)) return true;
-            const EntryStats stats = context_->backend.stats(entry);
-            sum.packets += stats.packets;
-            sum.bytes += stats.bytes;
-            ++entries;
-            return true;
-        });
-    }
-    append_aggregate_reply(connection_->out(), message, sum, entries);
-}
-
-void Session::start_flow_dump(MessageView message) {
+void Session::start_dump(MessageView message, Reply reply) {
     auto request = decode_flow_request(message);
     if (!request) return refuse(request.error(), message);
     auto tables = tables_of(context_->backend, request->table);
@@ -175,35 +157,74 @@ void Session::start_flow_dump(MessageView message) {
     dump_ = std::make_unique<Dump>(*std::move(request), message);
     dump_->tables = *std::move(tables);
     connection_->pause();  // the next request waits for this one's answer
-    continue_dump();
+    context_->backend.refresh_stats([weak = weak_from_this(), reply] {
+        const auto self = weak.lock();
+        if (!self || self->dump_ == nullptr) return;
+        if (reply == Reply::aggregate) return self->continue_aggregate();
+        self->dump_->ready = true;
+        self->continue_dump();
+    });
+}
+
+// Calls `each` for the next `most` entries at most, of those that concern the request. True: there
+// are more.
+template <class Each>
+bool Session::look_on(std::size_t most, Each each) {
+    Dump& dump = *dump_;
+    std::size_t looked_at = 0;
+    while (!dump.tables.empty() && looked_at < most) {
+        bool ended = true;
+        context_->backend.visit(dump.tables.back(), dump.after ? &*dump.after : nullptr,
+                                [&](const Entry& entry) {
+                                    if (looked_at == most) return ended = false;
+                                    ++looked_at;
+                                    dump.after = entry.key;
+                                    if (concerns(dump.request, entry))
+                                        each(entry, context_->backend.stats(entry));
+                                    return true;
+                                });
+        if (!ended) break;
+        dump.tables.pop_back();
+        dump.after.reset();
+    }
+    return !dump.tables.empty();
 }
 
 void Session::continue_dump() {
-    while (dump_ != nullptr && connection_->queued() < kDumpQueue) {
+    while (dump_ != nullptr && dump_->ready && connection_->queued() < kDumpQueue) {
         Dump& dump = *dump_;
-        std::size_t looked_at = 0;
-        while (!dump.tables.empty() && looked_at < kDumpStep) {
-            bool ended = true;
-            context_->backend.visit(
-                dump.tables.back(), dump.after ? &*dump.after : nullptr, [&](const Entry& entry) {
-                    if (looked_at == kDumpStep) return ended = false;
-                    ++looked_at;
-                    dump.after = entry.key;
-                    if (concerns(dump.request, entry))
-                        dump.writer.append(entry, context_->backend.stats(entry));
-                    return true;
-                });
-            if (!ended) break;
-            dump.tables.pop_back();
-            dump.after.reset();
-        }
-        const bool more = !dump.tables.empty();
+        const bool more = look_on(kDumpStep, [&](const Entry& entry, const EntryStats& stats) {
+            dump.writer.append(entry, stats);
+        });
         dump.writer.take(connection_->out(), more);
         connection_->flush();
         if (more) continue;
         dump_.reset();
         connection_->resume();
     }
+}
+
+// A step a turn of the loop. Entries that are not counted add nothing; where none is, the sum is
+// not counted either.
+void Session::continue_aggregate() {
+    Dump& dump = *dump_;
+    const bool more = look_on(kSumStep, [&](const Entry&, const EntryStats& stats) {
+        ++dump.entries;
+        if (stats.packets == kNotCounted) return;
+        if (dump.sum.packets == kNotCounted) dump.sum.packets = dump.sum.bytes = 0;
+        dump.sum.packets += stats.packets;
+        dump.sum.bytes += stats.bytes;
+    });
+    if (more)
+        return boost::asio::post(context_->loop, [weak = weak_from_this()] {
+            const auto self = weak.lock();
+            if (self && self->dump_ != nullptr) self->continue_aggregate();
+        });
+    if (dump.entries == 0) dump.sum.packets = dump.sum.bytes = 0;
+    append_aggregate_reply(connection_->out(), dump.message, dump.sum, dump.entries);
+    dump_.reset();
+    connection_->flush();
+    connection_->resume();
 }
 
 void Session::meters(MessageView message, bool config) {
@@ -224,12 +245,24 @@ void Session::experimenter(MessageView message) {
     if (!request) return refuse(request.error(), message);
     if (request->query == Query::digest)
         return append_digest_reply(connection_->out(), message, context_->backend.digests());
-    const auto answer = context_->backend.query(to_string(request->query), request->text);
-    if (!answer) {
+    connection_->pause();  // the next request waits for this one's answer
+    context_->backend.query(
+        to_string(request->query), request->text,
+        [weak = weak_from_this(), query = request->query,
+         asked = Bytes(message.begin(), message.end())](const Result<std::string>& text) {
+            if (const auto self = weak.lock()) self->answer(asked, query, text);
+        });
+}
+
+void Session::answer(const Bytes& request, Query query, const Result<std::string>& text) {
+    if (text) {
+        append_experimenter_reply(connection_->out(), request, query, *text);
+    } else {
         ++context_->counters.errors;
-        return append_refusal(connection_->out(), answer.error().message, message);
+        append_refusal(connection_->out(), text.error().message, request);
     }
-    append_experimenter_reply(connection_->out(), message, request->query, *answer);
+    connection_->flush();
+    connection_->resume();
 }
 
 // OpenFlow 1.3.5 section 6.3.6.

@@ -174,7 +174,10 @@ void append_aggregate_reply(Bytes& out, MessageView request, const EntryStats& s
                             std::uint32_t entries) {
     const ofputil_aggregate_stats raw{
         .packet_count = sum.packets, .byte_count = sum.bytes, .flow_count = entries};
+    const std::size_t start = out.size();
     ovs::append(out, ofputil_encode_aggregate_stats_reply(&raw, as_header(request)));
+    if (sum.packets == kNotCounted)
+        std::memset(out.data() + start + kMultipartHeader, 0xff, 2 * sizeof sum.packets);
 }
 
 void append_meter_features_reply(Bytes& out, MessageView request, std::uint32_t capacity) {
@@ -216,13 +219,26 @@ void RecordWriter::append(const Entry& entry, const EntryStats& stats) {
     raw.cookie = swap(entry.cookie.value);
     raw.table_id = entry.key.table;
     raw.priority = entry.key.priority;
-    raw.duration_sec = stats.duration_seconds;
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    raw.duration_sec = static_cast<std::uint32_t>(stats.age.count() / kSecond);
+    raw.duration_nsec = static_cast<std::uint32_t>(stats.age.count() % kSecond);
     raw.idle_age = raw.hard_age = -1;
     raw.packet_count = stats.packets;
     raw.byte_count = stats.bytes;
     raw.ofpacts = acts.acts();
     raw.ofpacts_len = acts.size();
-    ofputil_append_flow_stats_reply(&raw, state_->segments(), nullptr);
+    // The library says zero for what is not counted. The record is the last of the last segment,
+    // which may be a new one.
+    ovs_list* segments = state_->segments();
+    const ofpbuf* before = state_->reply->last();
+    const std::size_t end = before->size;
+    ofputil_append_flow_stats_reply(&raw, segments, nullptr);
+    ofpbuf* last = state_->reply->last();
+    constexpr std::size_t kPackets = 32;  // and octets behind it: OpenFlow 1.3.5 section 7.3.5.2
+    auto* record =
+        static_cast<std::uint8_t*>(last->data) + (last == before ? end : kMultipartHeader);
+    if (stats.packets == kNotCounted)
+        std::memset(record + kPackets, 0xff, 2 * sizeof stats.packets);
 }
 
 void RecordWriter::append_config(const Meter& meter) {

@@ -43,6 +43,22 @@ FlowMod remove_all(std::uint8_t table) {
     return mod;
 }
 
+// OpenFlow 1.3.5 section 7.3.5.3: OFPMP_AGGREGATE.
+void append_aggregate_request(Bytes& out, Xid xid, std::uint8_t table) {
+    Bytes request;
+    append_flow_request(request, xid, table);
+    request[9] = 2;
+    out.insert(out.end(), request.begin(), request.end());
+}
+std::string aggregate_in(MessageView reply) {
+    const auto number = [&](std::size_t at, std::size_t octets) {
+        std::uint64_t value = 0;
+        for (std::size_t i = 0; i < octets; ++i) value = value << 8 | reply[at + i];
+        return std::to_string(value);
+    };
+    return "aggregate " + number(32, 4) + " of " + number(16, 8) + " packets";
+}
+
 // A controller's end that keeps what it hears, as short words.
 struct Client : Connection::Handler {
     std::shared_ptr<Connection> connection;
@@ -61,6 +77,8 @@ struct Client : Connection::Handler {
         }
         if (*kind == Kind::bundle_control)
             heard.push_back("bundle " + std::to_string(decode_bundle_control(message)->bundle));
+        if (*kind == Kind::experimenter_reply) heard.push_back("answer");
+        if (*kind == Kind::other_reply) heard.push_back(aggregate_in(message));
         if (*kind == Kind::flow_reply)
             heard.push_back("flows " + std::to_string(decode_flow_reply(message)->entries.size()));
     }
@@ -229,6 +247,38 @@ TEST_CASE("an entry that the backend cannot take is refused by itself, in words"
     CHECK(world.client.errors[1].text == "vni: 2 is taken (OFPBMC_BAD_VALUE)");
     CHECK(world.client.heard.back() == "OFPBFC_MSG_FAILED");
     CHECK(world.backend.count(kVni) == 2);
+}
+
+TEST_CASE("an aggregate of many entries takes several turns, and leaves out what is not counted") {
+    World world;
+    constexpr std::uint32_t kEntries = 20'000;
+    Changes changes;
+    for (std::uint32_t i = 1; i <= kEntries; ++i) changes.put.push_back(vni(i));
+    world.backend.apply(std::move(changes));
+    world.backend.uncounted = Cookie{7};
+    auto& connection = *world.client.connection;
+    append_aggregate_request(connection.out(), Xid{900}, kVni);
+    connection.flush();
+    world.client.barrier();
+    REQUIRE(world.hears(2));
+    CHECK(world.client.heard == Words{"aggregate 20000 of 59997 packets", "barrier"});
+}
+
+TEST_CASE("a question that takes long is answered before what came after it") {
+    World world;
+    world.backend.hold_queries = true;
+    append_query(world.client.connection->out(), Xid{900}, Query::flows, "{}");
+    world.client.connection->flush();
+    world.client.send(add(vni(1)));
+    world.client.barrier();
+    world.settle();
+    CHECK(world.client.heard.empty());
+    CHECK(world.backend.count(kVni) == 0);
+    REQUIRE(world.backend.held_query);
+    world.backend.held_query();
+    REQUIRE(world.hears(2));
+    CHECK(world.client.heard == Words{"answer", "barrier"});
+    CHECK(world.backend.count(kVni) == 1);
 }
 
 TEST_CASE("a table takes as many entries as its schema says") {

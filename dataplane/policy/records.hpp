@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <utility>
@@ -214,6 +215,7 @@ struct EntryRecord {
         static std::uint64_t hash(const Key& key) { return openflow::key_hash(key); }
     };
     openflow::Entry entry;
+    std::chrono::steady_clock::time_point added{};  // modified since, perhaps, but not replaced
 };
 
 }  // namespace sluice::policy

@@ -15,10 +15,13 @@ const EndpointRecord* Core::endpoint(EndpointId endpoint, Family family) const {
     return address == nullptr ? nullptr : endpoints.find(address->where);
 }
 
+const EntryRecord* Snapshot::record(const openflow::EntryKey& key) const {
+    return key.table < kTables ? tables[key.table].entries.find(key) : nullptr;
+}
+
 const openflow::Entry* Snapshot::find(const openflow::EntryKey& key) const {
-    if (key.table >= kTables) return nullptr;
-    const EntryRecord* record = tables[key.table].entries.find(key);
-    return record == nullptr ? nullptr : &record->entry;
+    const EntryRecord* found = record(key);
+    return found == nullptr ? nullptr : &found->entry;
 }
 
 std::vector<openflow::Meter> Snapshot::meters() const {

@@ -63,6 +63,7 @@ class Snapshot {
     const Pipeline* pipeline = nullptr;
     Outside outside;
 
+    [[nodiscard]] const EntryRecord* record(const openflow::EntryKey& key) const;
     [[nodiscard]] const openflow::Entry* find(const openflow::EntryKey& key) const;
     [[nodiscard]] std::vector<openflow::Meter> meters() const;  // by number
     // Of every table that the pipeline knows, and of the meters as table 0xff.

@@ -77,7 +77,7 @@ std::optional<openflow::Problem> check_host(const Entry& entry, const OwnAddress
     return std::nullopt;
 }
 
-void apply_entry(TableEntries& table, const EntryChange& change, Commit& commit) {
+void apply_entry(TableEntries& table, const EntryChange& change, Store::Time now, Commit& commit) {
     if (change.before != nullptr) {
         table.digest -= openflow::entry_hash(*change.before);
         commit.draws(change.before->meter, -1);
@@ -86,17 +86,20 @@ void apply_entry(TableEntries& table, const EntryChange& change, Commit& commit)
     if (change.after != nullptr) {
         table.digest += openflow::entry_hash(*change.after);
         commit.draws(change.after->meter, 1);
-        table.entries.put({*change.after});
+        const bool modified =
+            change.before != nullptr && change.before->cookie == change.after->cookie;
+        const auto added = modified ? table.entries.find(change.after->key)->added : now;
+        table.entries.put({*change.after, added});
     }
 }
 
 Result<void> build(const Pipeline& pipeline, const Changes& changes, const TableChanges& differing,
-                   Snapshot& next, Commit& commit) {
+                   Store::Time now, Snapshot& next, Commit& commit) {
     if (const auto ok = commit.apply_meters(changes); !ok) return ok.error();
     for (const TableSchema* schema : pipeline.tables()) {
         const auto& of_table = differing.of[schema->id];
         TableEntries& table = next.tables[schema->id];
-        for (const EntryChange& change : of_table) apply_entry(table, change, commit);
+        for (const EntryChange& change : of_table) apply_entry(table, change, now, commit);
         if (table.entries.size() > schema->capacity)
             return Error{Error::Code::exhausted,
                          "the table holds at most " + std::to_string(schema->capacity) + " entries",
@@ -142,7 +145,7 @@ Store::Store(const Options& options)
     for (const openflow::PortRow& port : options.ports) {
         Entry entry = port.encode();
         ports.digest += openflow::entry_hash(entry);
-        ports.entries.put({std::move(entry)});
+        ports.entries.put({std::move(entry), options.now});
     }
     current_ = std::move(first);
 }
@@ -157,7 +160,7 @@ std::optional<openflow::Problem> Store::check(const Entry& entry) const {
     return std::nullopt;
 }
 
-Result<Prepared> Store::prepare(const Changes& changes) {
+Result<Prepared> Store::prepare(const Changes& changes, Time now) {
     const auto differing = differences(*this, pipeline_, changes);
     if (!differing) return differing.error();
 
@@ -165,7 +168,7 @@ Result<Prepared> Store::prepare(const Changes& changes) {
     prepared.next_ = std::make_unique<Snapshot>(*current_);
     prepared.next_->generation = Generation{current_->generation.value + 1};
     Commit commit(*current_, prepared.next_->core, indexes());
-    auto built = build(pipeline_, changes, *differing, *prepared.next_, commit);
+    auto built = build(pipeline_, changes, *differing, now, *prepared.next_, commit);
     if (built.ok() && prepared.next_->core.meters.size() > meter_capacity_)
         built = Error{Error::Code::exhausted,
                       "there are at most " + std::to_string(meter_capacity_) + " meters", "meters"};

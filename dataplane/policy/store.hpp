@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <span>
@@ -63,9 +64,10 @@ class Store {
         reclaim::Qsbr& qsbr;
         const Pipeline& pipeline;
         Outside outside;
-        std::span<const openflow::PortRow> ports;  // the built-in entries of table `port`
-        OwnAddresses own = {};                     // that no entry may give away
-        std::uint32_t zone_capacity = 16384;       // VPCs open at once, and the outside
+        std::span<const openflow::PortRow> ports;        // the built-in entries of table `port`
+        OwnAddresses own = {};                           // that no entry may give away
+        std::chrono::steady_clock::time_point now = {};  // when the built-in entries are added
+        std::uint32_t zone_capacity = 16384;             // VPCs open at once, and the outside
         std::uint32_t meter_capacity = (1U << 16) - 1;
     };
 
@@ -79,8 +81,10 @@ class Store {
 
     // Errors: those of `check`; not_found for an unknown table or meter; read_only for a
     // built-in table; exhausted when a table is full; conflict. Removals come before puts;
-    // of two puts of one key the last counts.
-    Result<Prepared> prepare(const openflow::Changes& changes);
+    // of two puts of one key the last counts. `now`: when new entries are added. An entry that is
+    // put again with its cookie is modified, and as old as it was (OpenFlow 1.3.5 section 6.4).
+    using Time = std::chrono::steady_clock::time_point;
+    Result<Prepared> prepare(const openflow::Changes& changes, Time now = {});
 
     // Of the latest `prepare`. In this order: marks the zones, calls `install(delta)`, which makes
     // the records of reachability say what the delta says, swaps the root. Marks come first, so

@@ -27,6 +27,27 @@ struct Small : World {
     Machine a;
 };
 
+TEST_CASE("an entry is as old as its last addition; a modification leaves its age") {
+    World world;
+    const auto at = [](int seconds) { return Store::Time{} + std::chrono::seconds(seconds); };
+    const auto put = [&](const openflow::RouteRow& row, int seconds) {
+        openflow::Changes changes;
+        changes.put = {row.encode()};
+        auto prepared = world.store.prepare(changes, at(seconds));
+        REQUIRE(prepared.ok());
+        world.store.publish(*std::move(prepared), [](const Delta&) {});
+        return world.store.current().record(row.encode().key)->added;
+    };
+    openflow::RouteRow row{
+        RouteTableId{1}, block("10.0.0.0/16"), openflow::NextHop::local, {}, Cookie{4}};
+    CHECK(put(row, 10) == at(10));
+    CHECK(put(row, 20) == at(10));  // the same again
+    row.next_hop = openflow::NextHop::blackhole;
+    CHECK(put(row, 30) == at(10));
+    row.cookie = Cookie{5};  // another entry in its place
+    CHECK(put(row, 40) == at(40));
+}
+
 TEST_CASE_METHOD(Small, "a bundle that is refused changes nothing and takes nothing") {
     const auto generation = store.current().generation;
     const auto digests = store.current().digests();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/telemetry/attribution.hpp"
 
-#include "dataplane/telemetry/connections.hpp"
+#include <utility>
 
 namespace sluice::telemetry {
 
@@ -25,17 +25,25 @@ void Attribution::ended(const worker::ConnectionEvent& event) {
     if (event.kind == worker::ConnectionEvent::Kind::ended) add(ended_, event.path, event.counts);
 }
 
-void Attribution::refresh(session::Sessions& sessions, reclaim::Qsbr& qsbr, unsigned reader,
-                          std::uint64_t now) {
+bool Attribution::fresh(std::uint64_t now) const {
     constexpr std::uint64_t kFresh = 1'000'000'000;
-    if (refreshed_ != 0 && now - refreshed_ < kFresh) return;
+    return refreshed_ != 0 && now - refreshed_ < kFresh;
+}
+
+bool Attribution::refresh(session::Sessions& sessions, reclaim::Qsbr& qsbr, unsigned reader,
+                          std::uint64_t now) {
+    constexpr std::uint32_t kStep = 16'384;  // some milliseconds
+    const bool ended =
+        visit_connections(sessions, qsbr, reader, session::Tick::from_nanoseconds(now), cursor_,
+                          kStep, [&](const ConnectionView& view) {
+                              add(next_, view.path, view.counts);
+                              return true;
+                          });
+    if (!ended) return true;
+    live_ = std::exchange(next_, {});
+    cursor_ = {};
     refreshed_ = now;
-    live_.clear();
-    visit_connections(sessions, qsbr, reader, session::Tick::from_nanoseconds(now),
-                      [&](const ConnectionView& view) {
-                          add(live_, view.path, view.counts);
-                          return true;
-                      });
+    return false;
 }
 
 session::DirectionCount Attribution::of(Cookie cookie) const {

@@ -3,7 +3,7 @@
 //
 // Packets hit connections, not entries; a connection remembers the entries that decided it.
 // So an entry's count is that of the connections that ended (told by events) plus a sum over
-// the live ones, made again when it is asked for and older than a second (`refresh`).
+// the live ones, made again, in steps, when it is asked for and older than a second.
 // Threads: the control thread's. Cost: an event, one addition per entry of the path.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "dataplane/session/sessions.hpp"
+#include "dataplane/telemetry/connections.hpp"
 #include "dataplane/wire/types.hpp"
 #include "dataplane/worker/messages.hpp"
 
@@ -19,8 +20,9 @@ namespace sluice::telemetry {
 class Attribution {
   public:
     void ended(const worker::ConnectionEvent& event);
-    // Sums the live connections anew, unless that was done less than a second ago.
-    void refresh(session::Sessions& sessions, reclaim::Qsbr& qsbr, unsigned reader,
+    [[nodiscard]] bool fresh(std::uint64_t now) const;
+    // One step of summing the live connections anew. True: there are more.
+    bool refresh(session::Sessions& sessions, reclaim::Qsbr& qsbr, unsigned reader,
                  std::uint64_t now);
     [[nodiscard]] session::DirectionCount of(Cookie cookie) const;
 
@@ -29,7 +31,8 @@ class Attribution {
     static void add(Sums& sums, const std::array<std::uint64_t, session::kPathLength>& path,
                     const std::array<session::DirectionCount, session::kDirections>& counts);
 
-    Sums ended_, live_;
+    Sums ended_, live_, next_;
+    ConnectionCursor cursor_;
     std::uint64_t refreshed_ = 0;  // nanoseconds; 0: never
 };
 

@@ -27,13 +27,21 @@ struct ConnectionView {
     std::array<std::uint64_t, session::kPathLength> path{};
 };
 
+// Where a visit in steps is. Connections that come behind it are not seen.
+struct ConnectionCursor {
+    Family family = Family::ipv4;
+    std::uint32_t next = 0;
+};
+
 namespace detail {
 
 template <class Family, class Visit>
-bool visit_table(session::SessionTable<Family>& table, session::Tick now, Visit& visit) {
+bool visit_table(session::SessionTable<Family>& table, session::Tick now, std::uint32_t& next,
+                 std::uint32_t& budget, Visit& visit) {
     const std::uint32_t end = table.high_water();
-    for (std::uint32_t i = 0; i < end; ++i) {
-        const session::ConnectionIndex index{i};
+    for (; next < end; ++next) {
+        if (budget-- == 0) return ++budget, false;
+        const session::ConnectionIndex index{next};
         auto& connection = table.connection(index);
         if (connection.life() != session::Life::live) continue;
         const auto& forward = table.flow(session::forward_of(index));
@@ -55,21 +63,28 @@ bool visit_table(session::SessionTable<Family>& table, session::Tick now, Visit&
                        session::counted(reverse.state, connection, true)};
         for (std::size_t k = 0; k < session::kPathLength; ++k)
             view.path[k] = connection.path[k].load(std::memory_order_relaxed);
-        if (!visit(view)) return false;
+        if (!visit(view)) return ++next, false;
     }
     return true;
 }
 
 }  // namespace detail
 
-// Calls `visit(view)` for each until it returns false.
+// Looks at `budget` places for a connection, from the cursor on, and calls `visit(view)` for each
+// that is live until it returns false. False: there are more.
 template <class Visit>
-void visit_connections(session::Sessions& sessions, reclaim::Qsbr& qsbr, unsigned reader,
-                       session::Tick now, Visit visit) {
+bool visit_connections(session::Sessions& sessions, reclaim::Qsbr& qsbr, unsigned reader,
+                       session::Tick now, ConnectionCursor& cursor, std::uint32_t budget,
+                       Visit visit) {
     qsbr.online(reader);
-    if (detail::visit_table(sessions.ipv4, now, visit))
-        detail::visit_table(sessions.ipv6, now, visit);
+    bool ended = true;
+    if (cursor.family == Family::ipv4) {
+        ended = detail::visit_table(sessions.ipv4, now, cursor.next, budget, visit);
+        if (ended) cursor = {Family::ipv6, 0};
+    }
+    if (ended) ended = detail::visit_table(sessions.ipv6, now, cursor.next, budget, visit);
     qsbr.offline(reader);
+    return ended;
 }
 
 }  // namespace sluice::telemetry

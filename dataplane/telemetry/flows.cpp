@@ -88,7 +88,7 @@ json::object item(const policy::Snapshot& snapshot, const ConnectionView& view) 
 
 }  // namespace
 
-Result<std::string> flows(const Facts& facts, std::string_view text) {
+Result<FlowList> FlowList::ask(const Facts& facts, std::string_view text) {
     auto request = parse_request(text);
     if (!request) return request.error();
     const auto vpc = number(*request, "vpc", 0, UINT32_MAX);
@@ -97,29 +97,42 @@ Result<std::string> flows(const Facts& facts, std::string_view text) {
     if (!endpoint) return endpoint.error();
     const auto limit = number(*request, "limit", 1, kMostFlows);
     if (!limit) return limit.error();
-
-    const auto& snapshot = facts.tables.store.current();
-    std::optional<Vni> vni;
+    FlowList list;
+    list.left_ = limit->value_or(1000);
+    list.endpoint_ = *endpoint;
     if (*vpc) {
-        vni = Vni{0};
+        list.vni_ = Vni{0};
         if (**vpc != 0) {
-            const auto* record = snapshot.core.vpcs.find(VpcId{static_cast<std::uint32_t>(**vpc)});
-            if (record == nullptr) return std::string(R"({"items":[]})");
-            vni = record->vni;
+            const auto* record = facts.tables.store.current().core.vpcs.find(
+                VpcId{static_cast<std::uint32_t>(**vpc)});
+            if (record == nullptr)
+                list.left_ = 0;
+            else
+                list.vni_ = record->vni;
         }
     }
-    json::array items;
-    const auto most = limit->value_or(1000);
-    visit_connections(
-        facts.tables.sessions, facts.tables.qsbr, facts.tables.reader(),
-        session::Tick::from_nanoseconds(facts.now()), [&](const ConnectionView& view) {
-            const bool of_vpc = !vni || view.source_vni == *vni || view.destination_vni == *vni;
-            const bool of_endpoint = !*endpoint || view.source.value == **endpoint ||
-                                     view.destination.value == **endpoint;
-            if (of_vpc && of_endpoint) items.push_back(item(snapshot, view));
-            return items.size() < most;
-        });
-    return json::serialize(json::object{{"items", std::move(items)}});
+    return list;
+}
+
+bool FlowList::step(const Facts& facts) {
+    if (left_ == 0) return false;
+    constexpr std::uint32_t kPlaces = 16'384;
+    unsigned room = 256;  // of a turn: each is some microseconds
+    const auto& snapshot = facts.tables.store.current();
+    const bool ended =
+        visit_connections(facts.tables.sessions, facts.tables.qsbr, facts.tables.reader(),
+                          session::Tick::from_nanoseconds(facts.now()), cursor_, kPlaces,
+                          [&](const ConnectionView& view) {
+                              if (vni_ && view.source_vni != *vni_ && view.destination_vni != *vni_)
+                                  return true;
+                              if (endpoint_ && view.source.value != *endpoint_ &&
+                                  view.destination.value != *endpoint_)
+                                  return true;
+                              if (!std::exchange(first_, false)) text_ += ',';
+                              text_ += json::serialize(item(snapshot, view));
+                              return --left_ > 0 && --room > 0;
+                          });
+    return !ended && left_ > 0;
 }
 
 }  // namespace sluice::telemetry

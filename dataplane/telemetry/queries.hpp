@@ -9,15 +9,36 @@
 // Threads: the control thread's.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "dataplane/telemetry/connections.hpp"
 #include "dataplane/telemetry/facts.hpp"
 #include "dataplane/wire/result.hpp"
 
 namespace sluice::telemetry {
 
-Result<std::string> flows(const Facts& facts, std::string_view request);
+// `flows` in steps: a million connections would hold the control thread for a tenth of a second.
+class FlowList {
+  public:
+    static Result<FlowList> ask(const Facts& facts, std::string_view request);
+    // Looks at some thousands of connections. True: call it again.
+    bool step(const Facts& facts);
+    // Once, after the last step.
+    std::string take() { return std::move(text_) + "]}"; }
+
+  private:
+    FlowList() = default;
+    std::optional<Vni> vni_;
+    std::optional<std::uint64_t> endpoint_;
+    std::uint64_t left_ = 0;  // that may still be listed
+    ConnectionCursor cursor_;
+    std::string text_ = "{\"items\":[";
+    bool first_ = true;
+};
+
 Result<std::string> drops(const Facts& facts, std::string_view request);
 Result<std::string> gateway(const Facts& facts, std::string_view request);
 

@@ -217,6 +217,47 @@ TEST_CASE("errors carry their numbers, their name and the request's transaction 
     CHECK(decode_error(message)->text == "there is no such VPC");
 }
 
+TEST_CASE("an entry's statistics: its age to the nanosecond, and what is not counted as all ones") {
+    const auto number = [](const Bytes& from, std::size_t at, std::size_t octets) {
+        std::uint64_t value = 0;
+        for (std::size_t i = 0; i < octets; ++i) value = value << 8 | from[at + i];
+        return value;
+    };
+    Bytes request, reply;
+    append_flow_request(request, Xid{5}, kVni);
+    RecordWriter writer(request);
+    EntryStats stats;
+    stats.age = std::chrono::nanoseconds(90'000'000'007);
+    writer.append(VniRow{Vni{1}, VpcId{1}, Cookie{1}}.encode(), stats);
+    writer.take(reply, false);
+    // Behind the multipart header's 16 octets: OpenFlow 1.3.5 section 7.3.5.2.
+    CHECK(number(reply, 16 + 4, 4) == 90);
+    CHECK(number(reply, 16 + 8, 4) == 7);
+    CHECK(number(reply, 16 + 32, 8) == ~std::uint64_t{0});
+    CHECK(number(reply, 16 + 40, 8) == ~std::uint64_t{0});
+
+    // In every segment of a long reply.
+    constexpr std::uint32_t kMany = 2000;
+    RecordWriter many(request);
+    for (std::uint32_t i = 1; i <= kMany; ++i)
+        many.append(VniRow{Vni{i}, VpcId{i}, Cookie{i}}.encode(),
+                    i % 2 == 0 ? stats : EntryStats{3, 4, {}});
+    Bytes segments;
+    many.take(segments, false);
+    std::uint32_t counted = 0, not_counted = 0;
+    for (std::size_t at = 0; at < segments.size(); at += number(segments, at + 2, 2)) {
+        const std::size_t end = at + number(segments, at + 2, 2);
+        for (std::size_t record = at + 16; record < end; record += number(segments, record, 2)) {
+            counted +=
+                number(segments, record + 32, 8) == 3 && number(segments, record + 40, 8) == 4;
+            not_counted += number(segments, record + 32, 8) == ~std::uint64_t{0};
+        }
+    }
+    CHECK(segments.size() > 0xffff);
+    CHECK(counted == kMany / 2);
+    CHECK(not_counted == kMany / 2);
+}
+
 TEST_CASE("an error says in words what is wrong, behind what it quotes of the request") {
     Bytes request, message;
     append_flow_mod(request, Xid{78}, adding(VniRow{Vni{1}, VpcId{1}, {}}.encode()));
