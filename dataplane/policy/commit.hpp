@@ -21,6 +21,11 @@ namespace sluice::policy {
 struct EntryChange {
     const openflow::Entry* before = nullptr;
     const openflow::Entry* after = nullptr;
+
+    // As it is, or as it was: whoever asks for what the key says need not care.
+    [[nodiscard]] const openflow::Entry& entry() const {
+        return after != nullptr ? *after : *before;
+    }
 };
 
 // Indexes taken from, or to be given back to, the tables of reachability.

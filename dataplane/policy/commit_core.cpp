@@ -95,7 +95,7 @@ Result<void> Commit::apply_routes(std::span<const EntryChange> changes) {
         return place->second;
     };
     for (const EntryChange& change : changes) {
-        const auto row = RouteRow::decode(change.after != nullptr ? *change.after : *change.before);
+        const auto row = RouteRow::decode(change.entry());
         if (!row) return row.error();
         auto& rows = rows_of(row->table);
         if (change.after != nullptr)

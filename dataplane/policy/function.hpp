@@ -46,6 +46,15 @@ class FunctionState {
     virtual ~FunctionState() = default;
 };
 
+// The frame of an `apply`: a copy of the state before, which `change_all` makes into the next.
+template <class State, class ChangeAll>
+Result<std::shared_ptr<const FunctionState>> next_state(const FunctionState& before,
+                                                        ChangeAll change_all) {
+    auto next = std::make_shared<State>(static_cast<const State&>(before));
+    if (const Result<void> done = change_all(*next); !done) return done.error();
+    return std::shared_ptr<const FunctionState>(std::move(next));
+}
+
 struct Step {
     Stage stage{};
     void (*run)(const FunctionState& state, WalkState& walk) = nullptr;

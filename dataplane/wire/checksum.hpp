@@ -15,6 +15,7 @@
 
 #include "dataplane/wire/headers.hpp"
 #include "dataplane/wire/packet.hpp"
+#include "dataplane/wire/raw.hpp"
 #include "dataplane/wire/types.hpp"
 
 namespace sluice::wire {
@@ -56,13 +57,7 @@ struct Sum {
         return *this;
     }
     // The 16 bits of the sum, words as they lie in memory. Zero only if all that was added is.
-    [[nodiscard]] constexpr std::uint16_t folded() const {
-        std::uint64_t sum = (value & 0xffffffff) + (value >> 32);
-        sum = (sum & 0xffff) + (sum >> 16);
-        sum = (sum & 0xffff) + (sum >> 16);
-        sum = (sum & 0xffff) + (sum >> 16);
-        return static_cast<std::uint16_t>(sum);
-    }
+    [[nodiscard]] constexpr std::uint16_t folded() const { return fold(value); }
     [[nodiscard]] constexpr be16 checksum() const {
         return be16::from_raw(static_cast<std::uint16_t>(~folded()));
     }

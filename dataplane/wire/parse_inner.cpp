@@ -7,6 +7,7 @@
 #include "dataplane/wire/headers.hpp"
 #include "dataplane/wire/neighbour.hpp"
 #include "dataplane/wire/raw.hpp"
+#include "dataplane/wire/special_address.hpp"
 
 namespace sluice::wire {
 
@@ -18,14 +19,6 @@ constexpr auto kIcmpv6 = static_cast<std::uint8_t>(Protocol::icmpv6);
 
 std::uint16_t host16(const std::uint8_t* at) {
     return be16::from_raw(raw16(at)).host();
-}
-
-// RFC 1122 section 3.2.1.3: what is no host's source address, and no host's destination.
-bool martian_ipv4_source(std::uint32_t address) {
-    return address >> 24 == 0 || address >> 24 == 127 || address >> 28 >= 0xe;
-}
-bool martian_ipv4_destination(std::uint32_t address) {
-    return address >> 24 == 0 || address >> 24 == 127 || address >> 28 == 0xf;
 }
 
 // RFC 4291 sections 2.5.2, 2.5.3, 2.5.5: unspecified, loopback, IPv4-mapped.
@@ -180,7 +173,7 @@ void parse_ipv4(const Octets& frame, Headers& headers) {
     const std::uint32_t destination = be32::from_raw(raw32(ip + 16)).host();
     if (destination == 0xffffffff) return refuse(headers, DropReason::inner_broadcast);
     if (destination >> 28 == 0xe) return refuse(headers, DropReason::inner_multicast);
-    if (martian_ipv4_source(source) || martian_ipv4_destination(destination))
+    if (!is_station(source) || !is_station(destination))
         return refuse(headers, DropReason::inner_martian);
     if (source == destination) return refuse(headers, DropReason::inner_land);
     if (header_length > ipv4::kSize) {

@@ -43,10 +43,4 @@ constexpr std::uint16_t fold_small(std::uint32_t sum) {
     return static_cast<std::uint16_t>((sum >> 16) + sum);
 }
 
-// Over an option-less IPv4 header; 0xffff when folded if the header's checksum is right.
-inline std::uint64_t ipv4_header_sum(const std::uint8_t* header) {
-    return std::uint64_t{raw32(header)} + raw32(header + 4) + raw32(header + 8) +
-           raw32(header + 12) + raw32(header + 16);
-}
-
 }  // namespace sluice::wire

@@ -8,13 +8,14 @@
 namespace sluice::wire {
 
 // True for an address that a single station can have: not multicast, broadcast, "this network"
-// (0.0.0.0/8, ::), loopback or reserved (240.0.0.0/4). A subnet's own broadcast address cannot be
-// told without its prefix.
+// (0.0.0.0/8, ::), loopback or reserved (240.0.0.0/4). RFC 1122 section 3.2.1.3, RFC 4291 section
+// 2.5. A subnet's own broadcast address cannot be told without its prefix.
+constexpr bool is_station(std::uint32_t ipv4) {
+    const std::uint32_t first = ipv4 >> 24;
+    return first != 0 && first != 127 && first < 224;
+}
 constexpr bool is_station(const IpAddress& address) {
-    if (address.is_v4()) {
-        const std::uint8_t first = address.bytes[12];
-        return first != 0 && first != 127 && first < 224;
-    }
+    if (address.is_v4()) return is_station(address.to_v4().host());
     constexpr IpAddress kLoopback{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
     return !address.is_multicast() && !address.is_none() && address != kLoopback;
 }

@@ -150,28 +150,29 @@ class AntiSpoof final : public NetworkFunction {
     [[nodiscard]] Result<std::shared_ptr<const FunctionState>> apply(
         const FunctionState& before, std::span<const EntryChange> changes,
         Commit& commit) const override {
-        auto next = std::make_shared<State>(typed(before));
-        std::vector<SourceRow> removed;
-        for (const EntryChange& change : changes) {
-            if (change.before != nullptr) {
-                const auto row = SourceRow::decode(*change.before);
+        return next_state<State>(before, [&](State& next) -> Result<void> {
+            std::vector<SourceRow> removed;
+            for (const EntryChange& change : changes) {
+                if (change.before != nullptr) {
+                    const auto row = SourceRow::decode(*change.before);
+                    if (!row) return row.error();
+                    removed.push_back(*row);
+                    if (change.after == nullptr) remove(next, *row);
+                }
+                if (change.after == nullptr) continue;
+                const auto row = SourceRow::decode(*change.after);
                 if (!row) return row.error();
-                removed.push_back(*row);
-                if (change.after == nullptr) remove(*next, *row);
+                const auto source = commit.add_sender(row->vpc, row->endpoint, row->mac, row->host);
+                if (!source) return source.error();
+                put(next, *row, *source);
+                commit.concerns(row->vpc);
             }
-            if (change.after == nullptr) continue;
-            const auto row = SourceRow::decode(*change.after);
-            if (!row) return row.error();
-            const auto source = commit.add_sender(row->vpc, row->endpoint, row->mac, row->host);
-            if (!source) return source.error();
-            put(*next, *row, *source);
-            commit.concerns(row->vpc);
-        }
-        for (const SourceRow& row : removed) {
-            commit.remove_sender(row.endpoint, row.mac);
-            commit.concerns(row.vpc);
-        }
-        return std::shared_ptr<const FunctionState>(std::move(next));
+            for (const SourceRow& row : removed) {
+                commit.remove_sender(row.endpoint, row.mac);
+                commit.concerns(row.vpc);
+            }
+            return {};
+        });
     }
 
   private:

@@ -179,21 +179,20 @@ class ElasticIp final : public NetworkFunction {
     [[nodiscard]] Result<std::shared_ptr<const FunctionState>> apply(
         const FunctionState& before, std::span<const EntryChange> changes,
         Commit& commit) const override {
-        auto next = std::make_shared<State>(typed(before));
-        for (const EntryChange& change : changes) {
-            const auto& entry = change.after != nullptr ? *change.after : *change.before;
-            const auto done = entry.key.table == openflow::kElasticIp
-                                  ? apply_private(*next, change, commit)
-                                  : apply_public(*next, change, commit);
-            if (!done) return done.error();
-        }
-        return std::shared_ptr<const FunctionState>(std::move(next));
+        return next_state<State>(before, [&](State& next) -> Result<void> {
+            for (const EntryChange& change : changes) {
+                auto done = change.entry().key.table == openflow::kElasticIp
+                                ? apply_private(next, change, commit)
+                                : apply_public(next, change, commit);
+                if (!done) return done;
+            }
+            return {};
+        });
     }
 
   private:
     static Result<void> apply_private(State& state, const EntryChange& change, Commit& commit) {
-        const auto row =
-            ElasticIpRow::decode(change.after != nullptr ? *change.after : *change.before);
+        const auto row = ElasticIpRow::decode(change.entry());
         if (!row) return row.error();
         commit.concerns(row->vpc);
         const AddressKey key{row->vpc, row->private_address};

@@ -146,31 +146,32 @@ class GatewayAddress final : public NetworkFunction {
     [[nodiscard]] Result<std::shared_ptr<const FunctionState>> apply(
         const FunctionState& before, std::span<const EntryChange> changes,
         Commit& commit) const override {
-        auto next = std::make_shared<State>(typed(before));
-        std::map<std::pair<SubnetId, Family>, std::optional<SubnetRecord>> subnets;
-        for (const EntryChange& change : changes) {
-            if (change.before == nullptr) continue;
-            const auto row = LocalRow::decode(*change.before);
-            if (!row) return row.error();
-            next->gateways.remove({row->vpc, row->address});
-            subnets[{row->subnet, row->address.family()}];
-        }
-        for (const EntryChange& change : changes) {
-            if (change.after == nullptr) continue;
-            const auto row = LocalRow::decode(*change.after);
-            if (!row) return row.error();
-            const SubnetRecord subnet = subnet_of(*row);
-            next->gateways.put({{row->vpc, row->address}, subnet.key});
-            const auto [wanted, untouched] =
-                subnets.try_emplace({row->subnet, row->address.family()});
-            if (wanted->second || (untouched && commit.subnet(subnet.key) != nullptr))
-                return Error{Error::Code::conflict, "the subnet has another gateway address",
-                             "local.subnet"};
-            wanted->second = subnet;
-        }
-        for (const auto& [key, subnet] : subnets)
-            commit.change_subnet({key.first, key.second}, subnet);
-        return std::shared_ptr<const FunctionState>(std::move(next));
+        return next_state<State>(before, [&](State& next) -> Result<void> {
+            std::map<std::pair<SubnetId, Family>, std::optional<SubnetRecord>> subnets;
+            for (const EntryChange& change : changes) {
+                if (change.before == nullptr) continue;
+                const auto row = LocalRow::decode(*change.before);
+                if (!row) return row.error();
+                next.gateways.remove({row->vpc, row->address});
+                subnets[{row->subnet, row->address.family()}];
+            }
+            for (const EntryChange& change : changes) {
+                if (change.after == nullptr) continue;
+                const auto row = LocalRow::decode(*change.after);
+                if (!row) return row.error();
+                const SubnetRecord subnet = subnet_of(*row);
+                next.gateways.put({{row->vpc, row->address}, subnet.key});
+                const auto [wanted, untouched] =
+                    subnets.try_emplace({row->subnet, row->address.family()});
+                if (wanted->second || (untouched && commit.subnet(subnet.key) != nullptr))
+                    return Error{Error::Code::conflict, "the subnet has another gateway address",
+                                 "local.subnet"};
+                wanted->second = subnet;
+            }
+            for (const auto& [key, subnet] : subnets)
+                commit.change_subnet({key.first, key.second}, subnet);
+            return {};
+        });
     }
 };
 

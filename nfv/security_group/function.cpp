@@ -100,24 +100,23 @@ class SecurityGroup final : public NetworkFunction {
     [[nodiscard]] Result<std::shared_ptr<const FunctionState>> apply(
         const FunctionState& before, std::span<const EntryChange> changes,
         Commit& commit) const override {
-        auto next = std::make_shared<State>(typed(before));
-        std::vector<EntryChange> rules;
-        for (const EntryChange& change : changes) {
-            const auto& entry = change.after != nullptr ? *change.after : *change.before;
-            if (is_rule_table(entry.key.table)) {
-                rules.push_back(change);
-                continue;
+        return next_state<State>(before, [&](State& next) -> Result<void> {
+            std::vector<EntryChange> rules;
+            for (const EntryChange& change : changes) {
+                if (is_rule_table(change.entry().key.table)) {
+                    rules.push_back(change);
+                    continue;
+                }
+                const auto row = GroupAddressRow::decode(change.entry());
+                if (!row) return row.error();
+                commit.concerns(row->vpc);
+                if (change.after == nullptr)
+                    next.members.remove(*row);
+                else
+                    next.members.put(*row);
             }
-            const auto row = GroupAddressRow::decode(entry);
-            if (!row) return row.error();
-            commit.concerns(row->vpc);
-            if (change.after == nullptr)
-                next->members.remove(*row);
-            else
-                next->members.put(*row);
-        }
-        if (const auto done = apply_rules(*next, rules, commit); !done) return done.error();
-        return std::shared_ptr<const FunctionState>(std::move(next));
+            return apply_rules(next, rules, commit);
+        });
     }
 
   private:
