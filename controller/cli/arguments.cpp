@@ -10,7 +10,7 @@ namespace {
 constexpr char kMark = '\0';
 
 bool is_number(std::string_view word) {
-    return !word.empty() && word.find_first_not_of("0123456789") == word.npos;
+    return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
 }
 
 bool is_flag(std::string_view word) {

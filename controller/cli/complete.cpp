@@ -64,12 +64,12 @@ Line read(const CLI::App& app, const std::vector<std::string>& words) {
             const auto* option = find_flag(line.command, flag);
             if (!option) continue;
             line.seen.insert(option);
-            if (equals != word.npos)
+            if (equals != std::string::npos)
                 line.values[flag] = word.substr(equals + 1);
             else if (takes_value(*option))
                 line.waiting = option;
         } else if (flag == "--wait" && words[i - 1] == flag &&
-                   word.find_first_not_of("0123456789") == word.npos) {
+                   word.find_first_not_of("0123456789") == std::string::npos) {
             continue;  // its number
         } else if (const auto* sub = find_subcommand(*line.command, word)) {
             line.command = sub;
@@ -94,7 +94,7 @@ class Completer {
         const auto known = session_.value_sources.find(&option);
         if (known == session_.value_sources.end()) return;
         const auto& of = known->second;
-        if (const auto comma = typed.rfind(','); of.list && comma != typed.npos) {
+        if (const auto comma = typed.rfind(','); of.list && comma != std::string::npos) {
             written += typed.substr(0, comma + 1);
             typed.erase(0, comma + 1);
         }
@@ -155,7 +155,7 @@ class Completer {
         const auto all = items(kind);
         std::map<std::string, int> times;
         for (const auto& item : all) ++times[text(item, "name")];
-        const bool by_vpc = typed_.find('/') != typed_.npos;
+        const bool by_vpc = typed_.find('/') != std::string::npos;
         for (const auto& item : all) {
             const auto id = text(item, "id");
             const auto name = text(item, "name");
@@ -164,7 +164,7 @@ class Completer {
                 auto& names = session_.names();
                 const auto vpc = names.vpc_of(kind, item.as_object());
                 const auto vpc_name = vpc.empty() ? vpc : names.name_of(*find_kind("vpc"), vpc);
-                if (!vpc.empty()) offer(before + vpc_name + "/" + name, id);
+                if (!vpc.empty()) offer(fmt::format("{}{}/{}", before, vpc_name, name), id);
             } else {
                 offer(before + name, id);
             }
@@ -190,7 +190,7 @@ class Completer {
         }
         const auto path = typed_.substr(1);
         const auto slash = path.rfind('/');
-        const auto folder = slash == path.npos ? std::string() : path.substr(0, slash + 1);
+        const auto folder = slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
         std::error_code failed;
         std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, failed);
         for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
@@ -198,7 +198,7 @@ class Completer {
             // Hidden ones for who asks for them.
             if (name.starts_with('.') && path.substr(folder.size()).empty()) continue;
             std::error_code ignored;
-            offer("@" + folder + name + (entry->is_directory(ignored) ? "/" : ""));
+            offer(fmt::format("@{}{}{}", folder, name, entry->is_directory(ignored) ? "/" : ""));
         }
     }
 
@@ -223,7 +223,7 @@ void next(Completer& completer, const Line& line, const std::string& typed) {
     completer.type(typed);
     if (typed.starts_with("-")) {
         const auto equals = typed.find('=');
-        if (equals == typed.npos) return flags(completer, line);
+        if (equals == std::string::npos) return flags(completer, line);
         const auto* option = find_flag(line.command, typed.substr(0, equals));
         if (option)
             completer.values(*option, typed.substr(0, equals + 1), typed.substr(equals + 1));

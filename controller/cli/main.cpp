@@ -37,7 +37,8 @@ not answer, 4 still not active on every gateway when --wait ran out.
 `sluicectl COMMAND --help` says more.)";
 
 std::string environment(const char* name, const std::string& otherwise) {
-    const char* value = std::getenv(name);
+    // One thread, which changes no environment.
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
     return value && *value ? value : otherwise;
 }
 

@@ -15,7 +15,7 @@ bool is_uuid(std::string_view text) {
     for (std::size_t i = 0; i < text.size(); ++i) {
         const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
         if (dash != (text[i] == '-')) return false;
-        if (!dash && std::string_view("0123456789abcdefABCDEF").find(text[i]) == text.npos)
+        if (!dash && std::string_view("0123456789abcdefABCDEF").find(text[i]) == std::string::npos)
             return false;
     }
     return true;
@@ -130,7 +130,7 @@ std::string Names::name_of(const KindInfo& kind, const std::string& id) {
 std::string Names::vpc_of(const KindInfo& kind, const json::object& item) {
     if (kind.command == "vpc") return text_of(item, "id");
     const auto* field = way_to_vpc(kind);
-    const auto id = field ? text_of(item, field->name) : std::string();
+    auto id = field ? text_of(item, field->name) : std::string();
     if (id.empty() || field->refers_to == "vpc") return id;
     const auto& next = *find_kind(field->refers_to);
     return vpc_of(next, object(next, id));

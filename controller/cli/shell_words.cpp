@@ -33,7 +33,7 @@ std::string shell_escaped(std::string_view word) {
     constexpr std::string_view kSpecial = " \t\n\\\"'`$&|;<>()[]{}*?!#~";
     std::string result;
     for (const char c : word) {
-        if (kSpecial.find(c) != kSpecial.npos) result += '\\';
+        if (kSpecial.find(c) != std::string::npos) result += '\\';
         result += c;
     }
     return result;

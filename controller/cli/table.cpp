@@ -84,7 +84,8 @@ std::size_t terminal_columns() {
     if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
         size.ws_col > 0)
         return size.ws_col;
-    const char* said = std::getenv("COLUMNS");
+    // One thread, which changes no environment.
+    const char* said = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe)
     return said ? std::strtoul(said, nullptr, 10) : 0;
 }
 
