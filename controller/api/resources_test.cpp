@@ -290,6 +290,38 @@ TEST_CASE("after a restart everything is there, and no number is used again") {
     CHECK(f.service->state().all(model::Kind::security_group).rbegin()->first > last);
 }
 
+TEST_CASE("the record of one rule more shows that rule, not all the others") {
+    Fixture f;
+    Network n(f);
+    const auto group = n.group(f, R"([{"direction":"ingress"}])");
+    REQUIRE(f.post("/v1/security-groups/" + group + "/rules",
+                   R"({"direction":"egress","protocol":"tcp"})")
+                .status == 201);
+    const auto audit = f.get("/v1/audit?object_id=" + group);
+    CHECK(audit.body.at_pointer("/items/0/after/rules").as_array().size() == 1);
+    CHECK(audit.text("/items/1/before/rules") == "[]");
+    CHECK(audit.body.at_pointer("/items/1/after/rules").as_array().size() == 1);
+    CHECK(audit.text("/items/1/after/rules/0/protocol") == "tcp");
+    // The group itself has both, after a restart, too.
+    f.restart();
+    CHECK(f.get("/v1/security-groups/" + group).body.at("rules").as_array().size() == 2);
+}
+
+TEST_CASE("a freed address is given out again, lowest first, whatever was changed meanwhile") {
+    Fixture f;
+    Network n(f);
+    std::vector<std::string> endpoints;
+    for (int i = 0; i < 6; ++i) endpoints.push_back(n.endpoint(f));  // .2 to .7
+    n.endpoint(f, R"(,"ip":"10.0.1.9")");
+    f.patch("/v1/endpoints/" + endpoints[0], R"({"name":"x"})");
+    f.remove("/v1/endpoints/" + endpoints[3] + "?wait=1");
+    f.remove("/v1/endpoints/" + endpoints[1] + "?wait=1");
+    std::vector<std::string> given;
+    for (int i = 0; i < 4; ++i)
+        given.push_back(f.get("/v1/endpoints/" + n.endpoint(f)).text("/ip"));
+    CHECK(given == std::vector<std::string>{"10.0.1.3", "10.0.1.5", "10.0.1.8", "10.0.1.10"});
+}
+
 TEST_CASE("each change leaves an audit record with who, what, before and after") {
     Fixture f;
     const Network n(f);

@@ -25,8 +25,8 @@ std::int64_t milliseconds_now() {
         .count();
 }
 
-std::string shown(const ResourcePtr& resource) {
-    return resource ? boost::json::serialize(model::write_resource(*resource)) : std::string();
+std::string shown(const boost::json::value& side) {
+    return side.is_null() ? std::string() : boost::json::serialize(side);
 }
 
 std::string action_of(const model::Change& change) {
@@ -119,6 +119,7 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
         std::vector<store::AuditRecord> records;
         for (const auto& change : plan.diff) {
             const Resource& resource = change.either();
+            const auto [before, after] = model::write_change(change);
             records.push_back({.number = 0,
                                .time = milliseconds_now(),
                                .project = resource.project,
@@ -128,8 +129,8 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
                                .kind = std::string(model::info(resource.kind()).path),
                                .object_id = model::to_string(resource.id),
                                .object_name = resource.name,
-                               .before = shown(change.before),
-                               .after = shown(change.after)});
+                               .before = shown(before),
+                               .after = shown(after)});
         }
         if (auto stored = store.commit(plan.diff, records, next_number); !stored) return stored;
 

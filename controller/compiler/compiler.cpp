@@ -31,6 +31,16 @@ const S* living(const ResourcePtr& resource) {
     return resource && !resource->deleting ? &resource->as<S>() : nullptr;
 }
 
+std::vector<const model::Rule*> by_id(const model::SecurityGroup* group) {
+    std::vector<const model::Rule*> rules;
+    if (!group) return rules;
+    rules.reserve(group->rules.size());
+    for (const auto& rule : group->rules) rules.push_back(&rule);
+    std::sort(rules.begin(), rules.end(),
+              [](const auto* a, const auto* b) { return a->id < b->id; });
+    return rules;
+}
+
 }  // namespace
 
 struct Compiler::Impl {
@@ -148,19 +158,18 @@ void Compiler::Impl::group_changed(const model::Change& change) {
     const auto& vpc = resource.as<model::SecurityGroup>().vpc_id.id;
     const auto* before = living<model::SecurityGroup>(change.before);
     const auto* after = living<model::SecurityGroup>(change.after);
-    std::set<model::Rule> old, now;
-    if (before) old.insert(before->rules.begin(), before->rules.end());
-    if (after) now.insert(after->rules.begin(), after->rules.end());
-    for (const auto& rule : old)
-        if (!now.contains(rule)) {
-            touch(UnitKind::rule, resource.id, rule.id);
-            rule_named(vpc, rule, false);
+    const auto old = by_id(before), now = by_id(after);
+    const auto each_only_in = [&](const auto& some, const auto& others, bool is_now) {
+        auto other = others.begin();
+        for (const model::Rule* rule : some) {
+            while (other != others.end() && (*other)->id < rule->id) ++other;
+            if (other != others.end() && **other == *rule) continue;
+            touch(UnitKind::rule, resource.id, rule->id);
+            rule_named(vpc, *rule, is_now);
         }
-    for (const auto& rule : now)
-        if (!old.contains(rule)) {
-            touch(UnitKind::rule, resource.id, rule.id);
-            rule_named(vpc, rule, true);
-        }
+    };
+    each_only_in(old, now, false);
+    each_only_in(now, old, true);
     // A group on its way out has no members; it is named by rules on their way out only.
     if ((before != nullptr) != (after != nullptr))
         state.each_referrer(resource.id, Kind::endpoint, [&](const ResourcePtr& member) {

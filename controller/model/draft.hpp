@@ -10,6 +10,7 @@ struct Planner::Draft {
     Resource resource;
     ResourcePtr before;  // nothing on creation
     bool rules_given = false;
+    std::optional<std::size_t> new_rules;  // how many of the last are; none: any may be
     bool only_if_free = false;
     Problems problems;
     Diff companions;
@@ -40,6 +41,8 @@ struct RuleChecks {
     const Sources& sources;
     Problems& problems;
 };
+// The last of `rules` is new, the others are `checks.present`.
+void normalise_last_rule(std::vector<Rule>& rules, const std::string& pointer, RuleChecks checks);
 void normalise_rules(std::vector<Rule>& rules, const std::string& pointer, RuleChecks checks);
 std::vector<Rule> egress_allow_rules(const Sources& sources);
 

@@ -23,8 +23,36 @@ struct Field {
     bool (*read)(S&, const json::value&, const std::string& at, Problems&);
     json::value (*write)(const S&);
     json::value (*schema)();
+    bool (*refers)(const S&);  // false: `references` visits nothing
     void (*references)(const S&, const std::string& at, const ReferenceVisitor&);
 };
+
+// Whether a value may make references: a cheap look before pointers are built.
+template <class T>
+constexpr bool may_refer(const T&) {
+    return false;
+}
+template <Kind K>
+constexpr bool may_refer(const Ref<K>&) {
+    return true;
+}
+inline bool may_refer(const Rule& value) {
+    return value.remote_group_id.has_value() || value.remote_prefix_list_id.has_value();
+}
+inline bool may_refer(const RouteTarget& value) {
+    return value.endpoint_id.has_value();
+}
+inline bool may_refer(const Route& value) {
+    return may_refer(value.next_hop);
+}
+template <class T>
+bool may_refer(const std::optional<T>& value) {
+    return value && may_refer(*value);
+}
+template <class T>
+bool may_refer(const std::vector<T>& value) {
+    return std::any_of(value.begin(), value.end(), [](const T& item) { return may_refer(item); });
+}
 
 // What references a value makes, whatever it is nested in. A struct of several fields is
 // asked through `references_of_struct`, by the overloads below.
@@ -47,7 +75,7 @@ template <class T>
 void visit_references(const std::vector<T>& value, const std::string& at,
                       const ReferenceVisitor& visit) {
     for (std::size_t i = 0; i < value.size(); ++i)
-        visit_references(value[i], at + "/" + std::to_string(i), visit);
+        if (may_refer(value[i])) visit_references(value[i], at + "/" + std::to_string(i), visit);
 }
 
 template <class Member>
@@ -77,6 +105,7 @@ constexpr auto field(std::string_view name, unsigned flags = 0) {
         },
         [](const S& source) { return Codec<T>::write(source.*Member); },
         [] { return Codec<T>::schema(); },
+        [](const S& source) { return may_refer(source.*Member); },
         [](const S& source, const std::string& at, const ReferenceVisitor& visit) {
             visit_references(source.*Member, at, visit);
         }};
@@ -122,7 +151,7 @@ json::object write_struct(std::span<const Field<S>> fields, const S& source, boo
     json::object result;
     for (const auto& field : fields)
         if (with_internal || (field.flags & kInternal) == 0)
-            result[field.name] = field.write(source);
+            result.emplace(field.name, field.write(source));
     return result;
 }
 
@@ -130,7 +159,7 @@ template <class S>
 void references_of_struct(std::span<const Field<S>> fields, const S& source, const std::string& at,
                           const ReferenceVisitor& visit) {
     for (const auto& field : fields)
-        field.references(source, member_pointer(at, field.name), visit);
+        if (field.refers(source)) field.references(source, member_pointer(at, field.name), visit);
 }
 
 template <class S>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/model/fields.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 
 #include "controller/model/field_table.hpp"
+#include "controller/model/items.hpp"
 
 namespace sluice::model {
 namespace {
@@ -83,25 +85,6 @@ void read_member(S& spec, const Field<S>* field, const KindInfo& kind, std::stri
     const json::value before = immutable ? field->write(spec) : json::value();
     if (!field->read(spec, value, at, problems)) return;
     if (immutable && field->write(spec) != before) problems.push_back({at, "cannot be changed"});
-}
-
-template <class Item>
-json::array numbers_of(const std::vector<Item>& items) {
-    json::array numbers;
-    for (const auto& item : items) numbers.emplace_back(item.number);
-    return numbers;
-}
-template <class Item>
-bool read_numbers(std::vector<Item>& items, const json::object& spec) {
-    const auto* numbers = spec.if_contains("numbers");
-    if (!numbers || !numbers->is_array() || numbers->get_array().size() != items.size())
-        return false;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-        const auto& number = numbers->get_array()[i];
-        if (!number.is_int64() && !number.is_uint64()) return false;
-        items[i].number = number.to_number<std::uint64_t>();
-    }
-    return true;
 }
 
 }  // namespace
@@ -195,6 +178,34 @@ json::object write_resource(const Resource& resource) {
     return result;
 }
 
+namespace {
+
+json::value write_side(const ResourcePtr& mine, const ResourcePtr& theirs) {
+    if (!mine) return nullptr;
+    if (!theirs) return write_resource(*mine);
+    const auto with = [&]<class S, class T>(std::vector<T> S::*list) {
+        Resource reduced = *mine;
+        reduced.as<S>().*list = items_only_in(mine->as<S>().*list, theirs->as<S>().*list);
+        return json::value(write_resource(reduced));
+    };
+    switch (mine->kind()) {
+        case Kind::security_group:
+            return with(&SecurityGroup::rules);
+        case Kind::route_table:
+            return with(&RouteTable::routes);
+        case Kind::prefix_list:
+            return with(&PrefixList::cidrs);
+        default:
+            return write_resource(*mine);
+    }
+}
+
+}  // namespace
+
+std::pair<json::value, json::value> write_change(const Change& change) {
+    return {write_side(change.before, change.after), write_side(change.after, change.before)};
+}
+
 std::optional<json::value> field_value(const Resource& resource, std::string_view name) {
     if (name == "id") return json::value(to_string(resource.id));
     if (name == "name") return json::value(resource.name);
@@ -215,64 +226,6 @@ bool has_field(Kind kind, std::string_view name) {
     Resource any;
     any.spec = make_spec(kind);
     return field_value(any, name).has_value();
-}
-
-json::object save(const Resource& resource) {
-    json::object result =
-        std::visit([]<class S>(const S& spec) { return write_struct(fields_of<S>(), spec, true); },
-                   resource.spec);
-    // Beside the rules and routes, which stay as the API shows them.
-    if (const auto* group = std::get_if<SecurityGroup>(&resource.spec))
-        result["numbers"] = numbers_of(group->rules);
-    if (const auto* table = std::get_if<RouteTable>(&resource.spec))
-        result["numbers"] = numbers_of(table->routes);
-    if (std::holds_alternative<Vpc>(resource.spec) && resource.as<Vpc>().vni == Vni{0})
-        result.erase("vni");
-    json::object tags;
-    for (const auto& [key, value] : resource.tags) tags[key] = value;
-    return json::object{{"name", resource.name},
-                        {"description", resource.description},
-                        {"tags", std::move(tags)},
-                        {"created_at", resource.created_at},
-                        {"updated_at", resource.updated_at},
-                        {"spec", std::move(result)}};
-}
-
-Result<Resource> load(Kind kind, const json::object& saved) {
-    Resource resource;
-    resource.spec = make_spec(kind);
-    Problems problems;
-    const auto* spec = saved.if_contains("spec");
-    const auto* created = saved.if_contains("created_at");
-    const auto* updated = saved.if_contains("updated_at");
-    if (!spec || !spec->is_object() || !created || !created->is_int64() || !updated ||
-        !updated->is_int64())
-        return Error{Error::Code::invalid, "a stored object lacks a member", {}};
-    resource.created_at = created->get_int64();
-    resource.updated_at = updated->get_int64();
-    for (const auto* name : {"name", "description"})
-        if (const auto* text = saved.if_contains(name))
-            read_text(name == std::string_view("name") ? resource.name : resource.description,
-                      *text, "/", problems);
-    if (const auto* tags = saved.if_contains("tags")) read_tags(resource.tags, *tags, problems);
-    std::visit(
-        [&]<class S>(S& target) {
-            for (const auto& field : fields_of<S>())
-                if (const auto* value = spec->get_object().if_contains(field.name))
-                    field.read(target, *value, member_pointer("", field.name), problems);
-        },
-        resource.spec);
-    bool numbered = true;
-    if (auto* group = std::get_if<SecurityGroup>(&resource.spec))
-        numbered = read_numbers(group->rules, spec->get_object());
-    if (auto* table = std::get_if<RouteTable>(&resource.spec))
-        numbered = read_numbers(table->routes, spec->get_object());
-    if (!numbered) return Error{Error::Code::invalid, "a stored object lacks its numbers", {}};
-    if (!problems.empty())
-        return Error{Error::Code::invalid,
-                     "a stored object is malformed: " + problems.front().detail,
-                     problems.front().pointer};
-    return resource;
 }
 
 void each_reference(const Resource& resource, const ReferenceVisitor& visit) {

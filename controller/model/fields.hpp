@@ -45,15 +45,15 @@ std::optional<Rule> read_rule(const json::value& input, Problems& problems);
 // As the API shows it, without status.
 json::object write_resource(const Resource& resource);
 json::value write_rule(const Rule& rule);
+// Both sides of a change as write_resource() shows them, for its record. Of the long lists
+// (rules, routes, blocks) only the items that are not on the other side, too: a record costs
+// what has changed, however much there is.
+std::pair<json::value, json::value> write_change(const Change& change);
 
 // One field as write_resource() shows it; nothing where the kind has no such field. The
 // cheap way to filter a long list.
 std::optional<json::value> field_value(const Resource& resource, std::string_view name);
 bool has_field(Kind kind, std::string_view name);
-
-// As the store keeps it: with what the API does not show. `load` expects its own format.
-json::object save(const Resource& resource);
-Result<Resource> load(Kind kind, const json::object& saved);
 
 // The kind's default values.
 Spec make_spec(Kind kind);

@@ -106,6 +106,23 @@ std::vector<Rule> egress_allow_rules(const Sources& sources) {
     return rules;
 }
 
+void normalise_last_rule(std::vector<Rule>& rules, const std::string& pointer, RuleChecks checks) {
+    Rule& rule = rules.back();
+    const auto at = pointer + "/" + std::to_string(rules.size() - 1);
+    fill_in(rule);
+    check_rule(rule, at, checks);
+    if (rule.id.is_nil()) rule.id = checks.sources.uuid();
+    if (rule.number == 0) rule.number = checks.sources.number();
+    const Rule wanted = signature(rule);
+    for (const Rule& present : checks.present) {
+        if (signature(present) == wanted)
+            checks.problems.push_back(
+                {at, "the group has this rule already", Error::Code::conflict});
+        if (present.id == rule.id)
+            checks.problems.push_back({at + "/id", "is taken", Error::Code::conflict});
+    }
+}
+
 void normalise_rules(std::vector<Rule>& rules, const std::string& pointer, RuleChecks checks) {
     std::map<Rule, const Rule*> present_by_signature;
     std::map<Uuid, const Rule*> present_by_id;
@@ -146,8 +163,10 @@ void Planner::check_security_group(Draft& draft) {
         draft.fail("/rules", "has more than " + std::to_string(kMostRules) + " rules");
     const auto* old = draft.old<SecurityGroup>();
     static const std::vector<Rule> kNone;
-    normalise_rules(group.rules, "/rules",
-                    {state_, draft.resource, old ? old->rules : kNone, sources_, draft.problems});
+    const RuleChecks checks{state_, draft.resource, old ? old->rules : kNone, sources_,
+                            draft.problems};
+    if (!draft.new_rules) return normalise_rules(group.rules, "/rules", checks);
+    if (*draft.new_rules > 0) normalise_last_rule(group.rules, "/rules", checks);
 }
 
 void Planner::check_prefix_list(Draft& draft) {

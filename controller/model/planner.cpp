@@ -127,7 +127,7 @@ Plan Planner::finish(Draft& draft) {
 
     if (draft.before) {
         // A patch that changes nothing is no new version.
-        if (save(draft.resource) == save(*draft.before)) return {};
+        if (draft.resource == *draft.before) return {};
         ++draft.resource.version;
         draft.resource.updated_at = sources_.now;
     }
@@ -243,6 +243,7 @@ Plan Planner::add_rule(const ResourcePtr& group, const json::value& input) {
     draft.rules_given = true;
     const auto rule = read_rule(input, draft.problems);
     if (rule) draft.spec<SecurityGroup>().rules.push_back(*rule);
+    draft.new_rules = 1;
     auto plan = finish(draft);
     // Pointers are into the rule that was posted.
     const auto prefix = "/rules/" + std::to_string(group->as<SecurityGroup>().rules.size());
@@ -258,6 +259,7 @@ Plan Planner::remove_rule(const ResourcePtr& group, const Uuid& rule) {
     draft.rules_given = true;
     std::erase_if(draft.spec<SecurityGroup>().rules,
                   [&](const Rule& present) { return present.id == rule; });
+    draft.new_rules = 0;
     return finish(draft);
 }
 

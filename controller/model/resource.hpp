@@ -52,6 +52,7 @@ struct Vpc {
     std::vector<Prefix> cidrs;
     Vni vni;              // 0 only until one is assigned
     std::string gateway;  // which gateway carries it; empty: none yet
+    bool operator==(const Vpc&) const = default;
 };
 
 using Mtu = Bounded<std::uint16_t, 1280, 9216>;
@@ -64,10 +65,12 @@ struct Subnet {
     std::optional<IpAddress> gateway_ipv6;
     Mtu mtu{1450};  // an underlay of 1,500 less what VXLAN over IPv4 takes
     std::optional<Ref<Kind::route_table>> route_table_id;  // none only until it is assigned
+    bool operator==(const Subnet&) const = default;
 };
 
 struct Host {
     std::vector<IpAddress> vteps;
+    bool operator==(const Host&) const = default;
 };
 
 enum class EndpointKind : std::uint8_t { vm, gpu_server, physical };
@@ -90,6 +93,7 @@ struct Endpoint {
     std::optional<std::vector<Ref<Kind::security_group>>> security_group_ids;
     std::vector<AllowedAddress> allowed_addresses;
     bool source_check = true;
+    bool operator==(const Endpoint&) const = default;
 };
 
 enum class RuleDirection : std::uint8_t { ingress, egress };
@@ -122,10 +126,12 @@ struct SecurityGroup {
     Ref<Kind::vpc> vpc_id;
     std::vector<Rule> rules;
     bool is_default = false;
+    bool operator==(const SecurityGroup&) const = default;
 };
 
 struct PrefixList {
     std::vector<Prefix> cidrs;
+    bool operator==(const PrefixList&) const = default;
 };
 
 enum class PoolMode : std::uint8_t { routed, on_link };
@@ -134,6 +140,7 @@ struct ExternalPool {
     Prefix cidr;
     PoolMode mode = PoolMode::routed;
     std::vector<Prefix> reserved;
+    bool operator==(const ExternalPool&) const = default;
 };
 
 using Mbps = Bounded<std::uint32_t, 1, 4'000'000>;  // a meter's kbit/s have 32 bits
@@ -143,6 +150,7 @@ struct ElasticIp {
     std::optional<Ref<Kind::external_pool>> pool_id;  // likewise
     std::optional<Ref<Kind::endpoint>> endpoint_id;   // none: not attached
     std::optional<Mbps> bandwidth_mbps;               // none: unlimited
+    bool operator==(const ElasticIp&) const = default;
 };
 
 struct RouteTarget {
@@ -164,6 +172,7 @@ struct RouteTable {
     Ref<Kind::vpc> vpc_id;
     std::vector<Route> routes;
     bool is_main = false;
+    bool operator==(const RouteTable&) const = default;
 };
 
 enum class AdminState : std::uint8_t { up, drain };
@@ -171,6 +180,7 @@ enum class AdminState : std::uint8_t { up, drain };
 // A gateway exists from its first connection on; its name is the resource's.
 struct Gateway {
     AdminState admin_state = AdminState::up;
+    bool operator==(const Gateway&) const = default;
 };
 
 using Spec = std::variant<Vpc, Subnet, Host, Endpoint, SecurityGroup, PrefixList, ExternalPool,
@@ -192,6 +202,7 @@ struct Resource {
     std::uint64_t version = 1;
     bool deleting = false;  // gone for the compiler, still holding what is unique
     Spec spec;
+    bool operator==(const Resource&) const = default;
 
     [[nodiscard]] Kind kind() const { return static_cast<Kind>(spec.index()); }
     template <class S>

@@ -74,70 +74,126 @@ std::vector<Claim> claims_of(const State& state, const Resource& resource) {
     return claims;
 }
 
-void State::apply(const Diff& diff) {
-    // Removals first: what one resource gives up another may take in the same diff.
-    for (const auto& change : diff) {
-        if (!change.before) continue;
-        index(change.before, false);
-        if (change.after) continue;
-        for (const auto family : {Family::ipv4, Family::ipv6})
-            candidates_.erase({change.before->id, family});
-    }
-    for (const auto& change : diff)
-        if (change.after) index(change.after, true);
+// What the indexes hold of a resource, in order.
+struct State::Indexed {
+    std::vector<std::uint64_t> parts;
+    std::vector<std::tuple<Uuid, Kind, Uuid>> references;
+};
+
+State::Indexed State::indexed(const ResourcePtr& resource) {
+    Indexed result;
+    if (!resource) return result;
+    each_part(*resource, [&](std::uint64_t number) { result.parts.push_back(number); });
+    each_reference(*resource, [&](Kind, const Uuid& target, const std::string&) {
+        result.references.emplace_back(target, resource->kind(), resource->id);
+    });
+    const auto put_in_order = [](auto& list) {
+        if (!std::is_sorted(list.begin(), list.end())) std::sort(list.begin(), list.end());
+        list.erase(std::unique(list.begin(), list.end()), list.end());
+    };
+    put_in_order(result.parts);
+    put_in_order(result.references);
+    return result;
 }
 
-void State::index(const ResourcePtr& resource, bool add) {
-    auto& kind = by_kind_[static_cast<std::size_t>(resource->kind())];
-    if (add) {
-        by_id_[resource->id] = resource;
-        kind[resource->number] = resource;
-    } else {
-        by_id_.erase(resource->id);
-        kind.erase(resource->number);
+void State::apply(const Diff& diff) {
+    std::vector<std::pair<Indexed, Indexed>> sides;
+    sides.reserve(diff.size());
+    for (const auto& change : diff)
+        sides.emplace_back(indexed(change.before), indexed(change.after));
+    // Removals first: what one resource gives up another may take in the same diff.
+    for (std::size_t i = 0; i < diff.size(); ++i)
+        if (diff[i].before) take_out(diff[i], sides[i].first, sides[i].second);
+    for (std::size_t i = 0; i < diff.size(); ++i)
+        if (diff[i].after) put_in(diff[i], sides[i].first, sides[i].second);
+}
+
+namespace {
+
+// Calls back for what of `from` is not in `other`; both are in order.
+template <class T, class F>
+void each_missing(const std::vector<T>& from, const std::vector<T>& other, F visit) {
+    auto at = other.begin();
+    for (const T& item : from) {
+        while (at != other.end() && *at < item) ++at;
+        if (at == other.end() || *at != item) visit(item);
     }
-    each_part(*resource, [&](std::uint64_t number) {
-        if (add)
-            parts_[number] = resource;
-        else
-            parts_.erase(number);
-    });
-    each_reference(*resource, [&](Kind, const Uuid& target, const std::string&) {
-        const auto edge = std::make_tuple(target, resource->kind(), resource->id);
-        if (add)
-            referrers_.insert(edge);
-        else
-            referrers_.erase(edge);
-    });
-    if (add) {
-        auto& held = held_[resource->id] = claims_of(*this, *resource);
-        for (const auto& claim : held) claims_.emplace(claim, resource->id);
-    } else {
-        for (const auto& claim : held_[resource->id])
+}
+
+}  // namespace
+
+void State::take_out(const Change& change, const Indexed& before, const Indexed& after) {
+    const Resource& resource = *change.before;
+    if (!change.after) {
+        by_id_.erase(resource.id);
+        by_kind_[static_cast<std::size_t>(resource.kind())].erase(resource.number);
+        for (const auto family : {Family::ipv4, Family::ipv6}) free_.erase({resource.id, family});
+    }
+    each_missing(before.parts, after.parts, [&](std::uint64_t number) { parts_.erase(number); });
+    each_missing(before.references, after.references,
+                 [&](const auto& edge) { referrers_.erase(edge); });
+    if (const auto held = held_.find(resource.id); held != held_.end()) {
+        for (const auto& claim : held->second)
             if (const auto taken = claims_.find(claim);
-                taken != claims_.end() && taken->second == resource->id)
+                taken != claims_.end() && taken->second == resource.id)
                 claims_.erase(taken);
-        held_.erase(resource->id);
+        held_.erase(held);
     }
-    if (const auto* endpoint = std::get_if<Endpoint>(&resource->spec)) {
-        for (const auto& address : {endpoint->ip, endpoint->ipv6}) {
-            if (!address) continue;
-            const auto found = candidates_.find({endpoint->subnet_id.id, address->family()});
-            if (found == candidates_.end()) continue;
-            if (!add)
-                found->second = std::min(found->second, *address);
-            else if (found->second == *address)
-                found->second = next(*address);
-        }
-    }
+    move_addresses(change.before, change.after, &FreeAddresses::release);
+}
+
+void State::put_in(const Change& change, const Indexed& before, const Indexed& after) {
+    const ResourcePtr& resource = change.after;
+    by_id_[resource->id] = resource;
+    by_kind_[static_cast<std::size_t>(resource->kind())][resource->number] = resource;
+    each_missing(after.parts, before.parts,
+                 [&](std::uint64_t number) { parts_[number] = resource->id; });
+    each_missing(after.references, before.references,
+                 [&](const auto& edge) { referrers_.insert(edge); });
+    auto& held = held_[resource->id] = claims_of(*this, *resource);
+    for (const auto& claim : held) claims_.emplace(claim, resource->id);
     if (const auto* subnet = std::get_if<Subnet>(&resource->spec)) {
-        for (const auto& prefix : {subnet->cidr, subnet->ipv6_cidr}) {
-            if (!prefix) continue;
-            const std::pair key{resource->id, prefix->family()};
-            // A replaced subnet keeps its block and so its candidate.
-            if (add) candidates_.try_emplace(key, first_usable(*prefix));
+        for (const auto& [block, gateway] : {std::pair(subnet->cidr, subnet->gateway_ip),
+                                             std::pair(subnet->ipv6_cidr, subnet->gateway_ipv6)}) {
+            if (!block) continue;
+            // A replaced subnet keeps its block and its gateway, and so what is free.
+            const auto [at, is_new] = free_.try_emplace({resource->id, block->family()},
+                                                        FreeAddresses(first_usable(*block)));
+            if (is_new && gateway) at->second.take(*gateway);
         }
     }
+    move_addresses(change.after, change.before, &FreeAddresses::take);
+}
+
+// The addresses that an endpoint has on this side of a change and not on the other.
+void State::move_addresses(const ResourcePtr& side, const ResourcePtr& other,
+                           void (FreeAddresses::*move)(const IpAddress&)) {
+    const auto* endpoint = std::get_if<Endpoint>(&side->spec);
+    if (!endpoint) return;
+    const auto* counterpart = other ? &other->as<Endpoint>() : nullptr;
+    const auto one = [&](const std::optional<IpAddress>& mine,
+                         const std::optional<IpAddress>& theirs) {
+        if (!mine || mine == theirs) return;
+        const auto found = free_.find({endpoint->subnet_id.id, mine->family()});
+        if (found != free_.end()) (found->second.*move)(*mine);
+    };
+    one(endpoint->ip, counterpart ? counterpart->ip : std::nullopt);
+    one(endpoint->ipv6, counterpart ? counterpart->ipv6 : std::nullopt);
+}
+
+void FreeAddresses::take(const IpAddress& address) {
+    if (freed_.erase(address) > 0) return;
+    if (address < unused_) return;
+    if (address != unused_) {
+        above_.insert(address);
+        return;
+    }
+    unused_ = next(unused_);
+    while (above_.erase(unused_) > 0) unused_ = next(unused_);
+}
+
+void FreeAddresses::release(const IpAddress& address) {
+    if (above_.erase(address) == 0 && address < unused_) freed_.insert(address);
 }
 
 ResourcePtr State::find(Kind kind, const Uuid& id) const {
@@ -147,7 +203,9 @@ ResourcePtr State::find(Kind kind, const Uuid& id) const {
 }
 
 ResourcePtr State::by_number(std::uint64_t number) const {
-    if (const auto part = parts_.find(number); part != parts_.end()) return part->second;
+    if (const auto part = parts_.find(number); part != parts_.end())
+        if (const auto whole = by_id_.find(part->second); whole != by_id_.end())
+            return whole->second;
     const std::uint64_t first = number - number % kNumbersPerObject;
     for (const auto& kind : by_kind_)
         if (const auto found = kind.find(first); found != kind.end()) return found->second;
@@ -184,8 +242,8 @@ void State::each_claim(Claim from, const std::function<bool(const Claim&)>& visi
 }
 
 IpAddress State::first_candidate(const Uuid& subnet, Family family) const {
-    const auto found = candidates_.find({subnet, family});
-    return found == candidates_.end() ? IpAddress{} : found->second;
+    const auto found = free_.find({subnet, family});
+    return found == free_.end() ? IpAddress{} : found->second.lowest();
 }
 
 ResourcePtr State::vpc_of(const Resource& resource) const {

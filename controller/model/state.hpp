@@ -2,7 +2,8 @@
 // All resources at one moment, with the indexes that checks, the compiler and the API ask.
 //
 // Threads: one. Ownership: resources are shared and immutable; pointers from find() hold
-// until the next apply(). Cost: look-ups O(log n); apply() follows the size of the diff.
+// until the next apply(). Cost: look-ups O(log n); apply() follows the size of the diff: of a
+// resource that is replaced, the indexes move by what differs.
 #pragma once
 
 #include <array>
@@ -35,6 +36,20 @@ struct Claim {
     auto operator<=>(const Claim&) const = default;
 };
 
+// Which addresses of a block are free: everything from the lowest that was never taken on,
+// but what was taken beyond it, and what was given back below it. Cost: O(log n).
+class FreeAddresses {
+  public:
+    explicit FreeAddresses(const IpAddress& first) : unused_(first) {}
+    void take(const IpAddress& address);
+    void release(const IpAddress& address);
+    [[nodiscard]] IpAddress lowest() const { return freed_.empty() ? unused_ : *freed_.begin(); }
+
+  private:
+    IpAddress unused_;
+    std::set<IpAddress> freed_, above_;
+};
+
 class State {
   public:
     // Takes a diff whose `before`s are what this state holds; where it creates, what others
@@ -63,7 +78,7 @@ class State {
     [[nodiscard]] ResourcePtr holder(const Claim& claim) const;
     // Claims of the kind and scope from `from` on, in order, until `visit` returns false.
     void each_claim(Claim from, const std::function<bool(const Claim&)>& visit) const;
-    // The lowest address of a subnet that may be free; all below it are taken.
+    // The lowest address of a subnet that is free, wherever the block ends.
     [[nodiscard]] IpAddress first_candidate(const Uuid& subnet, Family family) const;
 
     // The VPC a subnet, endpoint, group or route table is in; of an elastic IP, that of
@@ -71,15 +86,20 @@ class State {
     [[nodiscard]] ResourcePtr vpc_of(const Resource& resource) const;
 
   private:
-    void index(const ResourcePtr& resource, bool add);
+    struct Indexed;
+    static Indexed indexed(const ResourcePtr& resource);
+    void take_out(const Change& change, const Indexed& before, const Indexed& after);
+    void put_in(const Change& change, const Indexed& before, const Indexed& after);
+    void move_addresses(const ResourcePtr& side, const ResourcePtr& other,
+                        void (FreeAddresses::*move)(const IpAddress&));
 
     std::unordered_map<Uuid, ResourcePtr> by_id_;
     std::array<std::map<std::uint64_t, ResourcePtr>, kKinds> by_kind_;
-    std::map<std::uint64_t, ResourcePtr> parts_;  // rules and routes by their numbers
+    std::map<std::uint64_t, Uuid> parts_;  // of rules and routes: whose they are
     std::set<std::tuple<Uuid, Kind, Uuid>> referrers_;
     std::map<Claim, Uuid> claims_;
-    std::unordered_map<Uuid, std::vector<Claim>> held_;  // by holder
-    std::map<std::pair<Uuid, Family>, IpAddress> candidates_;
+    std::unordered_map<Uuid, std::vector<Claim>> held_;      // by holder
+    std::map<std::pair<Uuid, Family>, FreeAddresses> free_;  // by subnet
 };
 
 // A MAC address with a block that an endpoint may send from. Its own addresses, or, with

@@ -7,8 +7,9 @@
 #include <boost/json/serialize.hpp>
 #include <cerrno>
 #include <cstring>
+#include <unordered_map>
 
-#include "controller/model/fields.hpp"
+#include "controller/model/saved.hpp"
 #include "controller/store/statement.hpp"
 #include "controller/store/store.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kScheme = "sqlite:";
-constexpr std::int64_t kSchemaVersion = 1;
+constexpr std::int64_t kSchemaVersion = 2;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE objects (
@@ -29,6 +30,11 @@ CREATE TABLE objects (
   version INTEGER NOT NULL,
   deleting INTEGER NOT NULL,
   body TEXT NOT NULL               -- JSON
+);
+CREATE TABLE parts (              -- rules and routes
+  number INTEGER PRIMARY KEY,
+  object INTEGER NOT NULL,         -- the number of what they belong to
+  body TEXT NOT NULL
 );
 CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE audit (
@@ -92,12 +98,29 @@ class Sqlite final : public Store {
                                        ";COMMIT;";
             if (!execute(create.c_str())) return failed("cannot create the tables of " + path_);
         }
+        if (found == 1 &&
+            !execute("BEGIN IMMEDIATE; CREATE TABLE parts (number INTEGER PRIMARY KEY,"
+                     " object INTEGER NOT NULL, body TEXT NOT NULL)"))
+            return failed("cannot bring " + path_ + " to the present schema");
         prepare_statements();
-        return {};
+        return found == 1 ? take_parts_out() : Result<void>{};
     }
 
     Result<Loaded> load() override {
         Loaded loaded;
+        std::unordered_map<std::int64_t, model::Parts> parts;  // by object
+        Statement stored(database_.get(), "SELECT object, number, body FROM parts");
+        while (stored.step()) {
+            json::error_code error;
+            auto body = json::parse(stored.text(2), error);
+            if (error)
+                return Error{Error::Code::invalid,
+                             path_ + ": part " + std::to_string(stored.number(1)) + " is malformed",
+                             {}};
+            parts[stored.number(0)].emplace(static_cast<std::uint64_t>(stored.number(1)),
+                                            std::move(body));
+        }
+        if (stored.failed()) return failed("cannot read " + path_);
         Statement objects(database_.get(),
                           "SELECT number, kind, id, project, version, deleting, body"
                           " FROM objects ORDER BY number");
@@ -109,7 +132,7 @@ class Sqlite final : public Store {
             const std::string which = path_ + ": object " + objects.text(2);
             if (!kind || !id || error || !body.is_object())
                 return Error{Error::Code::invalid, which + " is malformed", {}};
-            auto resource = model::load(kind->kind, body.get_object());
+            auto resource = model::load(kind->kind, body.get_object(), parts[objects.number(0)]);
             if (!resource)
                 return Error{Error::Code::invalid, which + ": " + resource.error().message,
                              resource.error().path};
@@ -182,6 +205,8 @@ class Sqlite final : public Store {
             " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET"
             " version = excluded.version, deleting = excluded.deleting, body = excluded.body");
         remove_ = make("DELETE FROM objects WHERE number = ?");
+        put_part_ = make("INSERT OR REPLACE INTO parts (number, object, body) VALUES (?, ?, ?)");
+        remove_part_ = make("DELETE FROM parts WHERE number = ?");
         record_ = make(
             "INSERT INTO audit (time, project, actor, request_id, action, kind, object_id,"
             " object_name, before, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -206,7 +231,7 @@ class Sqlite final : public Store {
                                          json::serialize(model::save(resource)))
                                    .run()
                              : remove_.bind(number).run();
-            if (!done) return failed("cannot write an object");
+            if (!done || !write_parts(change)) return failed("cannot write an object");
         }
         for (const auto& record : records)
             if (!record_
@@ -220,10 +245,34 @@ class Sqlite final : public Store {
         return {};
     }
 
+    bool write_parts(const model::Change& change) {
+        const auto object = static_cast<std::int64_t>(change.either().number);
+        const auto changes = model::save_parts(change);
+        for (const auto number : changes.removed)
+            if (!remove_part_.bind(static_cast<std::int64_t>(number)).run()) return false;
+        for (const auto& [number, body] : changes.put)
+            if (!put_part_.bind(static_cast<std::int64_t>(number), object, json::serialize(body))
+                     .run())
+                return false;
+        return true;
+    }
+
+    // From the first schema, in the transaction that has begun: parts were in the bodies.
+    Result<void> take_parts_out() {
+        auto loaded = load();
+        if (!loaded) return loaded.error();
+        model::Diff all;
+        for (const auto& resource : loaded->resources) all.push_back({nullptr, resource});
+        if (auto written = write(all, {}, loaded->next_number); !written) return written;
+        if (!execute("PRAGMA user_version = 2; COMMIT"))
+            return failed("cannot bring " + path_ + " to the present schema");
+        return {};
+    }
+
     std::unique_ptr<Lock> lock_;
     Database database_;
     std::string path_;
-    Statement begin_, commit_, rollback_, put_, remove_, record_, count_;
+    Statement begin_, commit_, rollback_, put_, remove_, put_part_, remove_part_, record_, count_;
 };
 
 }  // namespace

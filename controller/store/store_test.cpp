@@ -36,7 +36,94 @@ model::ResourcePtr vpc(std::uint64_t number, std::uint8_t id, const std::string&
     return std::make_shared<model::Resource>(resource);
 }
 
+// With rules of these numbers, in this order.
+model::ResourcePtr group(std::vector<std::uint64_t> numbers) {
+    model::Resource resource;
+    resource.number = 4;
+    resource.id.bytes[15] = 9;
+    resource.project = "blue";
+    model::SecurityGroup spec;
+    spec.vpc_id.id.bytes[0] = 1;
+    for (const auto number : numbers) {
+        model::Rule rule;
+        rule.id.bytes[0] = static_cast<std::uint8_t>(number);
+        rule.number = number;
+        rule.protocol = model::Protocol{6};
+        rule.port_min = rule.port_max = static_cast<std::uint16_t>(number);
+        spec.rules.push_back(rule);
+    }
+    resource.spec = std::move(spec);
+    return std::make_shared<model::Resource>(resource);
+}
+
+// What another program does to the file.
+std::string execute(const Folder& folder, const std::string& sql) {
+    sqlite3* database = nullptr;
+    REQUIRE(sqlite3_open((folder.path / "state.db").c_str(), &database) == SQLITE_OK);
+    std::string result;
+    const auto keep = [](void* to, int, char** values, char**) {
+        *static_cast<std::string*>(to) += values[0] ? std::string(values[0]) + " " : "";
+        return 0;
+    };
+    const int status = sqlite3_exec(database, sql.c_str(), keep, &result, nullptr);
+    INFO(sqlite3_errmsg(database));
+    CHECK(status == SQLITE_OK);
+    sqlite3_close(database);
+    return result;
+}
+
 }  // namespace
+
+TEST_CASE("of a group that changes only the rules that do are written, and their order is kept") {
+    const Folder folder;
+    std::vector<model::ResourcePtr> steps = {group({10, 11}), group({10, 11, 12}),
+                                             group({12, 10, 13})};
+    {
+        auto store = open(folder.url());
+        REQUIRE(store);
+        model::ResourcePtr before;
+        for (const auto& after : steps) {
+            REQUIRE((*store)->commit({{before, after}}, {}, 20));
+            before = after;
+        }
+    }
+    CHECK(execute(folder, "SELECT number FROM parts ORDER BY number") == "10 12 13 ");
+    CHECK(execute(folder, "SELECT instr(body, 'port_min') FROM objects") == "0 ");
+    auto store = open(folder.url());
+    REQUIRE(store);
+    const auto loaded = (*store)->load();
+    REQUIRE(loaded);
+    CHECK(loaded->resources.at(0)->spec == steps.back()->spec);
+    REQUIRE((*store)->commit({{steps.back(), nullptr}}, {}, 20));
+    CHECK(execute(folder, "SELECT count(*) FROM parts") == "0 ");
+}
+
+TEST_CASE("a store of the first schema, with rules inside of their groups, is taken over") {
+    const Folder folder;
+    const auto there = group({12, 10, 13});
+    {
+        auto store = open(folder.url());
+        REQUIRE(store);
+        REQUIRE((*store)->commit({{nullptr, there}, {nullptr, vpc(8, 1, "line\nbreak")}}, {}, 20));
+    }
+    execute(folder,
+            "UPDATE objects SET body = json_set(body, '$.spec.rules', (SELECT json_group_array("
+            "json(parts.body)) FROM json_each(objects.body, '$.spec.numbers') AS wanted JOIN parts"
+            " ON parts.number = wanted.value)) WHERE number = 4;"
+            "DROP TABLE parts; PRAGMA user_version = 1");
+    for (int round = 0; round < 2; ++round) {
+        auto store = open(folder.url());
+        REQUIRE(store);
+        const auto loaded = (*store)->load();
+        REQUIRE(loaded);
+        CHECK(loaded->next_number == 20);
+        REQUIRE(loaded->resources.size() == 2);
+        CHECK(loaded->resources[0]->spec == there->spec);
+        CHECK(loaded->resources[1]->name == "line\nbreak");  // no longer admitted, but there
+    }
+    CHECK(execute(folder, "PRAGMA user_version") == "2 ");
+    CHECK(execute(folder, "SELECT count(*) FROM parts") == "3 ");
+}
 
 TEST_CASE("what was committed is there after a restart, with the next number") {
     const Folder folder;
