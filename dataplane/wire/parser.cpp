@@ -191,6 +191,12 @@ Headers parse_uplink(std::span<const std::uint8_t> contiguous, std::uint32_t len
             return local(at);
     }
     parse_frame(frame, headers);
+    if (headers.kind == FrameKind::connection || headers.kind == FrameKind::icmp_error) {
+        const std::uint8_t* ip = frame.data + headers.l3;
+        const IpAddress source =
+            headers.has(kInnerV6) ? IpAddress::v6(ip + ipv6::kSource) : load_v4(ip + ipv4::kSource);
+        if (among(source, receiver.own_addresses)) refuse(headers, DropReason::spoofed_ip);
+    }
     return headers;
 }
 

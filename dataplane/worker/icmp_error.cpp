@@ -78,6 +78,20 @@ void carry_along(Worker::State& state, const Item& item, const wire::Quote& quot
                  item.headers.traffic_class});
 }
 
+// What the walk finds wrong with a sender on the uplink, whatever it would say of the packet.
+DropReason wrong_sender(const Worker::State& state, const Item& item) {
+    if (item.headers.has(wire::kTunnelled)) return DropReason::none;
+    if (state.snapshot == nullptr) return DropReason::not_ready;
+    const DropReason reason =
+        state.shared
+            .walk(*state.snapshot, wire::to_packet(contiguous(item.mbuf), item.headers, item.port),
+                  policy::WalkMode::packet)
+            .reason;
+    const bool of_sender =
+        reason == DropReason::private_on_uplink || reason == DropReason::spoofed_ip;
+    return of_sender ? reason : DropReason::none;
+}
+
 template <class Family>
 void match(Worker::State& state, const Item& item, const wire::Quote& quote, const Tuple& against) {
     auto& sessions = table<Family>(state);
@@ -100,6 +114,8 @@ void carry_icmp_error(Worker::State& state, const Item& item) {
     if (!against || against->source.is_v4() == item.headers.has(wire::kInnerV6))
         return drop(state, item,
                     {DropReason::icmp_error_unmatched, claimed_zone(state, item.headers), nullptr});
+    if (const DropReason reason = wrong_sender(state, item); reason != DropReason::none)
+        return drop(state, item, {reason, claimed_zone(state, item.headers), nullptr});
     if (item.headers.has(wire::kInnerV6))
         match<session::Ipv6>(state, item, *quote, *against);
     else

@@ -131,6 +131,27 @@ TEST_CASE_METHOD(Internet, "an ICMP error from the internet finds the endpoint, 
     CHECK(all_drops() == 0);
 }
 
+TEST_CASE_METHOD(Internet, "an ICMP error from outside has a sender that can be there") {
+    const Layer request = Udp{.source = 1025, .destination = 53};
+    receive(kUnderlay, frame_of(a, from_to(ip4(a.address, server), request)));
+    uplinked();
+    const auto error = [&](const IpAddress& from) {
+        return from_internet({ip4(from, public_a),
+                              Icmp{.type = 3, .code = 1, .identifier = 0, .sequence = 0},
+                              Payload{packet(from_to(ip4(public_a, server, 1), request))}});
+    };
+    check_dropped(kUplink, error(b.address), DropReason::private_on_uplink);
+    check_dropped(kUplink, error(public_b), DropReason::spoofed_ip);
+    check_dropped(kUplink, error(kUplinkAddress), DropReason::spoofed_ip);
+    receive(kUplink, error(router));
+    CHECK(sent(kUnderlay).size() == 1);
+}
+
+TEST_CASE_METHOD(Internet, "a packet from outside does not come from the gateway itself") {
+    check_dropped(kUplink, from_internet(from_to(ip4(kUplinkAddress, public_a), Udp{})),
+                  DropReason::spoofed_ip);
+}
+
 TEST_CASE_METHOD(Internet, "an ICMP error of the endpoint leaves with the elastic address") {
     const Layer request = Udp{.source = 5000, .destination = 33434};
     receive(kUplink, from_internet(from_to(ip4(server, public_a), request)));
