@@ -156,6 +156,17 @@ std::optional<std::uint64_t> Call::number(std::string_view name, std::uint64_t o
     return value;
 }
 
+// Whether a page in some browser of this machine made it ask: only browsers send an Origin, and a
+// name that somebody else gave to this address (DNS rebinding) is not the loopback's.
+bool is_browsers(const http::Request& request) {
+    auto host = request.header("Host");
+    host = host.substr(0, host.starts_with('[') ? host.find(']') + 1 : host.find(':'));
+    const bool number = host.find_first_not_of("0123456789.") == host.npos;
+    const bool loopback = host.empty() || host == "localhost" || host == "[::1]" ||
+                          (number && host.starts_with("127."));
+    return !loopback || !request.header("Origin").empty();
+}
+
 struct Api::Impl {
     Service& service;
     Tokens tokens;
@@ -171,6 +182,17 @@ struct Api::Impl {
         response.headers.push_back({"WWW-Authenticate", "Bearer"});
         return response;
     }
+    // Why a request is not listened to, by its head.
+    [[nodiscard]] std::optional<http::Response> refusal(const http::Request& head,
+                                                        const std::string& request_id) const {
+        if (tokens.required())
+            return caller(head) ? std::nullopt : std::optional(unknown(request_id));
+        if (!is_browsers(head)) return std::nullopt;
+        return problem(403,
+                       "without tokens the API answers programs of this machine, not browsers (an "
+                       "Origin header, or a Host that is not the loopback); configure tokens",
+                       request_id);
+    }
 };
 
 Api::Api(Service& service, Tokens tokens) : impl_(new Impl{service, std::move(tokens)}) {}
@@ -181,10 +203,9 @@ void Api::set_tokens(Tokens tokens) {
 }
 
 std::optional<http::Response> Api::admit(const http::Request& head) const {
-    if (!impl_->tokens.required() || impl_->caller(head)) return std::nullopt;
     auto request_id = model::to_string(model::random_uuid());
-    auto response = Impl::unknown(request_id);
-    response.headers.push_back({"X-Request-Id", std::move(request_id)});
+    auto response = impl_->refusal(head, request_id);
+    if (response) response->headers.push_back({"X-Request-Id", std::move(request_id)});
     return response;
 }
 
@@ -202,14 +223,11 @@ void Api::handle(http::Request request, http::Respond respond) {
     call->path = std::move(*path);
     call->parameters = std::move(*parameters);
 
-    if (impl_->tokens.required()) {
-        // Once more after admit(): tokens may have changed while the body came.
-        const auto* token = impl_->caller(call->request);
-        if (!token) return call->answer(Impl::unknown(call->request_id));
-        call->caller = *token;
-    } else {
-        call->caller = {{}, "local", {}, Role::admin};
-    }
+    // Once more after admit(): tokens may have changed while the body came.
+    if (auto refusal = impl_->refusal(call->request, call->request_id))
+        return call->answer(std::move(*refusal));
+    call->caller = impl_->tokens.required() ? *impl_->caller(call->request)
+                                            : Token{{}, "local", {}, Role::admin};
     if (call->path == std::vector<std::string>{"openapi.json"}) {
         if (call->request.method != "GET") return method_not_allowed(call, "GET");
         return call->answer(http::Response{200, "application/json", {}, impl_->openapi});

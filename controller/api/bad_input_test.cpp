@@ -175,6 +175,10 @@ TEST_CASE("what is wrong with a pool, elastic IP or route is named, and nothing 
     // clang-format off
     const Refusal refusals[] = {
         {"pools overlap", "POST", "/v1/external-pools", R"({"cidr":"203.0.113.0/30"})", 409, {"/cidr"}},
+        {"pool of private addresses", "POST", "/v1/external-pools", R"({"cidr":"10.0.0.0/8"})", 422, {"/cidr"}},
+        {"pool around private addresses", "POST", "/v1/external-pools", R"({"cidr":"192.160.0.0/11"})", 422, {"/cidr"}},
+        {"pool of loopback addresses", "POST", "/v1/external-pools", R"({"cidr":"127.0.0.0/24"})", 422, {"/cidr"}},
+        {"pool of multicast addresses", "POST", "/v1/external-pools", R"({"cidr":"224.0.0.0/24"})", 422, {"/cidr"}},
         {"IPv6 pool", "POST", "/v1/external-pools", R"({"cidr":"2001:db8::/64"})", 422, {"/cidr"}},
         {"reserved outside", "POST", "/v1/external-pools", R"({"cidr":"198.51.100.0/24","reserved":["203.0.113.0/32"]})", 422, {"/reserved/0"}},
         {"no pool's address", "POST", "/v1/elastic-ips", R"({"address":"198.51.100.1"})", 422, {"/address"}},

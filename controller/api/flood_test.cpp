@@ -68,3 +68,17 @@ TEST_CASE("a client without a token is refused before its body is read, as a pro
         f.api->admit({"POST", "/v1/vpcs", "", {{"Authorization", "Bearer red-token"}}, ""}));
     CHECK_FALSE(Fixture().api->admit({"POST", "/v1/vpcs", "", {}, ""}));  // none are asked for
 }
+
+TEST_CASE("without tokens a browser's requests are refused, whatever page sent them") {
+    const Fixture f;
+    const auto status = [&](std::vector<http::Header> headers) {
+        const auto refused = f.api->admit({"POST", "/v1/vpcs", "", std::move(headers), ""});
+        return refused ? refused->status : 200;
+    };
+    CHECK(status({{"Host", "evil.example:8080"}}) == 403);
+    CHECK(status({{"Host", "127.0.0.1:8080"}, {"Origin", "http://evil.example"}}) == 403);
+    CHECK(status({{"Host", "localhost.evil.example"}}) == 403);
+    CHECK(status({{"Host", "127.0.0.1.evil.example"}}) == 403);
+    for (const char* host : {"127.0.0.1:8080", "localhost", "localhost:8080", "[::1]:8080"})
+        CHECK(status({{"Host", host}}) == 200);
+}

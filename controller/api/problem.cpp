@@ -18,7 +18,7 @@ struct Kind {
 constexpr std::array<Kind, 16> kKinds{{
     {400, "bad-request", "The request is malformed"},
     {401, "unauthorized", "A valid token is required"},
-    {403, "forbidden", "The token's role does not permit this"},
+    {403, "forbidden", "Not permitted"},
     {404, "not-found", "There is no such object"},
     {405, "method-not-allowed", "The method is not allowed here"},
     {408, "timeout", "The request took too long"},

@@ -4,6 +4,7 @@
 
 #include "controller/model/address.hpp"
 #include "controller/model/draft.hpp"
+#include "dataplane/wire/special_address.hpp"
 
 namespace sluice::model {
 namespace {
@@ -61,6 +62,11 @@ void Planner::check_external_pool(Draft& draft) {
                    Error::Code::unsupported);
         return;
     }
+    if (!wire::is_internet(pool.cidr))
+        draft.fail(
+            "/cidr",
+            "holds addresses that no packet on the internet may have (RFC 6890): the gateways "
+            "would drop them");
     if (pool.cidr.family_length() < 8) draft.fail("/cidr", "must be a /8 or smaller");
     for (std::size_t i = 0; i < pool.reserved.size(); ++i)
         if (!pool.cidr.contains(pool.reserved[i].address) ||

@@ -29,27 +29,28 @@ struct SpecialBlock {
     }
 };
 
+inline constexpr SpecialBlock kSpecialIpv4[] = {
+    {0x00000000, 8},   // this network, RFC 791
+    {0x0a000000, 8},   // private, RFC 1918
+    {0x64400000, 10},  // shared, RFC 6598
+    {0x7f000000, 8},   // loopback, RFC 1122
+    {0xa9fe0000, 16},  // link-local, RFC 3927
+    {0xac100000, 12},  // private, RFC 1918
+    {0xc0000000, 24},  // protocol assignments, RFC 6890, but for two anycast addresses
+    {0xc0a80000, 16},  // private, RFC 1918
+    {0xc6120000, 15},  // benchmarks, RFC 2544
+    {0xf0000000, 4},   // reserved, RFC 1112; broadcast
+};
+
 // What no packet on the internet may be for or from: the blocks that IANA's special-purpose
 // registries (RFC 6890, RFC 8190) call not globally reachable. Documentation blocks are let pass:
 // nobody is there, and laboratories number their internet out of them. Multicast is not asked
 // about. Cost: some twenty comparisons.
 constexpr bool is_internet(const IpAddress& address) {
     if (address.is_v4()) {
-        constexpr SpecialBlock kBlocks[] = {
-            {0x00000000, 8},   // this network, RFC 791
-            {0x0a000000, 8},   // private, RFC 1918
-            {0x64400000, 10},  // shared, RFC 6598
-            {0x7f000000, 8},   // loopback, RFC 1122
-            {0xa9fe0000, 16},  // link-local, RFC 3927
-            {0xac100000, 12},  // private, RFC 1918
-            {0xc0000000, 24},  // protocol assignments, RFC 6890, but for two anycast addresses:
-            {0xc0a80000, 16},  // private, RFC 1918
-            {0xc6120000, 15},  // benchmarks, RFC 2544
-            {0xf0000000, 4},   // reserved, RFC 1112; broadcast
-        };
         const std::uint32_t value = address.to_v4().host();
         if (value == 0xc0000009 || value == 0xc000000a) return true;  // RFC 7723, RFC 8155
-        for (const SpecialBlock& block : kBlocks)
+        for (const SpecialBlock& block : kSpecialIpv4)
             if (block.contains(value, 32)) return false;
         return true;
     }
@@ -76,6 +77,18 @@ constexpr bool is_internet(const IpAddress& address) {
         if (block.contains(value, 64)) return true;
     for (const SpecialBlock& block : kBlocks)
         if (block.contains(value, 64)) return false;
+    return true;
+}
+
+// True for an IPv4 block whose addresses can all be stations' on the internet.
+constexpr bool is_internet(const Prefix& block) {
+    const std::uint32_t value = block.address.to_v4().host();
+    const SpecialBlock own{value, block.family_length()};
+    if (block.family() != Family::ipv4 || SpecialBlock{0xe0000000, 4}.contains(value, 32) ||
+        own.contains(0xe0000000, 32))
+        return false;
+    for (const SpecialBlock& special : kSpecialIpv4)
+        if (special.contains(value, 32) || own.contains(special.bits, 32)) return false;
     return true;
 }
 
