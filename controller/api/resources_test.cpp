@@ -34,6 +34,32 @@ TEST_CASE("a new group starts with two egress-allow rules; rules that are given 
     CHECK(f.get("/v1/security-groups/" + n.group(f)).text("/rules") == "[]");
 }
 
+TEST_CASE("what a large VPC leaves behind goes in a few steps, once its gateway has confirmed") {
+    Fixture f;
+    f.gateways->connect("gw1");
+    Network n(f);
+    std::vector<std::string> endpoints;
+    for (int i = 0; i < 150; ++i) endpoints.push_back(n.endpoint(f));
+    f.gateways->silent = {"gw1"};
+    for (const auto& endpoint : endpoints)
+        CHECK(f.remove("/v1/endpoints/" + endpoint).status == 202);
+    CHECK(f.remove("/v1/subnets/" + n.subnet).status == 202);
+    CHECK(f.remove("/v1/vpcs/" + n.vpc).status == 202);
+    CHECK(f.get("/v1/vpcs/" + n.vpc).text("/status/state") == "deleting");
+    CHECK(f.get("/v1/subnets/" + n.subnet).text("/available_ips") == "103");
+    const auto before = f.service->revision();
+    // All but the VPC's own last words.
+    f.service->on_confirmed("gw1", before - 1);
+    f.get("/v1/vpcs");
+    CHECK(f.get("/v1/endpoints/" + endpoints.back()).status == 404);
+    CHECK(f.get("/v1/subnets/" + n.subnet).status == 404);
+    CHECK(f.get("/v1/vpcs/" + n.vpc).status == 200);
+    f.service->on_confirmed("gw1", before);
+    f.get("/v1/vpcs");
+    CHECK(f.get("/v1/vpcs/" + n.vpc).status == 404);
+    CHECK(f.service->revision() - before <= 5);
+}
+
 TEST_CASE("an endpoint gets the first free addresses, a MAC and the default group") {
     Fixture f;
     Network n(f);

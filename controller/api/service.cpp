@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/json/serialize.hpp>
 #include <list>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -91,6 +92,12 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
     };
     std::unordered_map<model::Uuid, Former> former;
     std::map<std::uint64_t, ResourcePtr> leaving;  // being deleted, by number
+    // Of those: which to look at next, and what each of the others waits for: a gateway's
+    // confirmation of a revision, or that a user of it is gone. So a change costs nothing for
+    // what waits for something else.
+    std::set<std::uint64_t> to_judge;
+    std::map<std::string, std::multimap<std::uint64_t, std::uint64_t>> awaiting;
+    std::unordered_multimap<model::Uuid, std::uint64_t> held_by;
     std::list<Waiter> waiters;
     bool settling = false;
 
@@ -100,7 +107,10 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
         next_number = loaded->next_number;
         model::Diff all;
         for (auto& resource : loaded->resources) {
-            if (resource->deleting) leaving.emplace(resource->number, resource);
+            if (resource->deleting) {
+                leaving.emplace(resource->number, resource);
+                to_judge.insert(resource->number);
+            }
             if (resource->kind() == Kind::gateway) {
                 auto& progress = gateways[resource->name];
                 progress.report.name = resource->name;
@@ -156,6 +166,9 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
 
     void track(const model::Change& change) {
         const Resource& resource = change.either();
+        const auto [first, last] = held_by.equal_range(resource.id);
+        for (auto held = first; held != last; ++held) to_judge.insert(held->second);
+        held_by.erase(first, last);
         if (!change.after) {
             since.erase(resource.id);
             former.erase(resource.id);
@@ -165,7 +178,10 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
             return;
         }
         since[resource.id] = revision;
-        if (resource.deleting) leaving[resource.number] = change.after;
+        if (resource.deleting) {
+            leaving[resource.number] = change.after;
+            to_judge.insert(resource.number);
+        }
         if (resource.kind() == Kind::vpc &&
             (!change.before || gateway_of(*change.before) != gateway_of(*change.after)))
             placed[resource.id] = revision;
@@ -285,22 +301,38 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
         return status;
     }
 
-    // True once every gateway that had it has confirmed that it is gone.
-    [[nodiscard]] bool is_gone(const Resource& resource) const {
+    // True once every gateway that had it has confirmed that it is gone, and nothing uses it.
+    // Else it is looked at again when the first thing in its way has changed.
+    bool is_gone(const Resource& resource) {
         const auto wanted = revision_of(resource);
         for (const auto& name : needed_by(resource)) {
             const auto found = gateways.find(name);
-            if (found == gateways.end() || found->second.confirmed < wanted) return false;
+            if (found != gateways.end() && found->second.confirmed >= wanted) continue;
+            awaiting[name].emplace(wanted, resource.number);
+            return false;
         }
         for (std::size_t kind = 0; kind < model::kKinds; ++kind) {
-            bool used = false;
+            ResourcePtr in_use_by;
             state.each_referrer(resource.id, static_cast<Kind>(kind), [&](const ResourcePtr& user) {
-                used = user->id != resource.id;
-                return !used;
+                if (user->id != resource.id) in_use_by = user;
+                return !in_use_by;
             });
-            if (used) return false;
+            if (!in_use_by) continue;
+            held_by.emplace(in_use_by->id, resource.number);
+            return false;
         }
         return true;
+    }
+
+    void confirmed(const std::string& gateway, std::uint64_t up_to) {
+        auto& progress = gateways[gateway];
+        progress.confirmed = std::max(progress.confirmed, up_to);
+        progress.refusal.clear();
+        auto& waiting = awaiting[gateway];
+        const auto end = waiting.upper_bound(progress.confirmed);
+        for (auto one = waiting.begin(); one != end; ++one) to_judge.insert(one->second);
+        waiting.erase(waiting.begin(), end);
+        settle_soon();
     }
 
     // A southbound may report from inside of publish(), so what follows from a report waits
@@ -315,18 +347,30 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
         });
     }
 
-    void settle() {
-        // What refers to others was created later, so it goes first: a VPC and its contents
-        // may all be ready in one round.
-        std::vector<ResourcePtr> candidates;
-        for (auto one = leaving.rbegin(); one != leaving.rend(); ++one)
-            candidates.push_back(one->second);
-        for (const auto& resource : candidates) {
-            if (!is_gone(*resource)) continue;
-            model::Plan plan;
-            plan.diff.push_back({resource, nullptr});
-            if (!commit(plan, {"controller", {}})) break;  // the store is in trouble: next time
+    // As one change each time, with what it used in the next: what a large VPC leaves behind
+    // takes a transaction a layer, and others their turn between.
+    void remove_what_is_gone() {
+        constexpr std::size_t kAtATime = 200;
+        model::Plan plan;
+        std::vector<std::uint64_t> looked_at;
+        while (!to_judge.empty() && plan.diff.size() < kAtATime) {
+            const auto number = *to_judge.begin();
+            to_judge.erase(to_judge.begin());
+            const auto found = leaving.find(number);
+            if (found == leaving.end() || !is_gone(*found->second)) continue;
+            looked_at.push_back(number);
+            plan.diff.push_back({found->second, nullptr});
         }
+        if (plan.diff.empty()) return;
+        // The store may be in trouble: next time.
+        if (!commit(plan, {"controller", {}}))
+            to_judge.insert(looked_at.begin(), looked_at.end());
+        else if (!to_judge.empty())
+            settle_soon();
+    }
+
+    void settle() {
+        remove_what_is_gone();
         for (auto waiter = waiters.begin(); waiter != waiters.end();) {
             const auto resource = state.find(waiter->kind, waiter->id);
             const auto now = resource ? status(*resource).state : Status::State::active;
@@ -443,10 +487,7 @@ void Service::on_gateway(const GatewayReport& report) {
 }
 
 void Service::on_confirmed(const std::string& gateway, std::uint64_t revision) {
-    auto& progress = impl_->gateways[gateway];
-    progress.confirmed = std::max(progress.confirmed, revision);
-    progress.refusal.clear();
-    impl_->settle_soon();
+    impl_->confirmed(gateway, revision);
 }
 
 void Service::on_error(const std::string& gateway, std::uint64_t, const std::string& sentence) {

@@ -84,9 +84,7 @@ void Planner::check_vpc(Draft& draft) {
         while (taken() && ++tried < kVnis) candidate = candidate % kVnis + 1;
         vpc.vni = Vni{candidate};
     }
-    std::map<std::string, std::size_t> load;
-    for (const auto& [number, other] : state_.all(Kind::vpc)) ++load[other->as<Vpc>().gateway];
-    vpc.gateway = least_loaded_gateway(load);
+    vpc.gateway = least_loaded_gateway(state_.vpcs_by_gateway());
     add_vpc_companions(draft.resource, draft.companions);
 }
 

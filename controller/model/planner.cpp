@@ -281,9 +281,9 @@ std::string Planner::least_loaded_gateway(const std::map<std::string, std::size_
 }
 
 Plan Planner::place_vpcs() {
-    std::map<std::string, std::size_t> load;
-    for (const auto& [number, vpc] : state_.all(Kind::vpc)) ++load[vpc->as<Vpc>().gateway];
     Plan plan;
+    if (!state_.vpcs_by_gateway().contains({})) return plan;  // all have their place
+    std::map<std::string, std::size_t> load = state_.vpcs_by_gateway();
     for (const auto& [number, vpc] : state_.all(Kind::vpc)) {
         if (!vpc->as<Vpc>().gateway.empty() || vpc->deleting) continue;
         const auto chosen = least_loaded_gateway(load);

@@ -130,8 +130,14 @@ void State::take_out(const Change& change, const Indexed& before, const Indexed&
         for (const auto family : {Family::ipv4, Family::ipv6}) free_.erase({resource.id, family});
     }
     each_missing(before.parts, after.parts, [&](std::uint64_t number) { parts_.erase(number); });
-    each_missing(before.references, after.references,
-                 [&](const auto& edge) { referrers_.erase(edge); });
+    each_missing(before.references, after.references, [&](const auto& edge) {
+        referrers_.erase(edge);
+        const auto count = referrer_counts_.find({std::get<0>(edge), std::get<1>(edge)});
+        if (--count->second == 0) referrer_counts_.erase(count);
+    });
+    if (const auto* vpc = std::get_if<Vpc>(&resource.spec))
+        if (const auto load = vpcs_by_gateway_.find(vpc->gateway); --load->second == 0)
+            vpcs_by_gateway_.erase(load);
     if (const auto held = held_.find(resource.id); held != held_.end()) {
         for (const auto& claim : held->second)
             if (const auto taken = claims_.find(claim);
@@ -148,8 +154,11 @@ void State::put_in(const Change& change, const Indexed& before, const Indexed& a
     by_kind_[static_cast<std::size_t>(resource->kind())][resource->number] = resource;
     each_missing(after.parts, before.parts,
                  [&](std::uint64_t number) { parts_[number] = resource->id; });
-    each_missing(after.references, before.references,
-                 [&](const auto& edge) { referrers_.insert(edge); });
+    each_missing(after.references, before.references, [&](const auto& edge) {
+        referrers_.insert(edge);
+        ++referrer_counts_[{std::get<0>(edge), std::get<1>(edge)}];
+    });
+    if (const auto* vpc = std::get_if<Vpc>(&resource->spec)) ++vpcs_by_gateway_[vpc->gateway];
     auto& held = held_[resource->id] = claims_of(*this, *resource);
     for (const auto& claim : held) claims_.emplace(claim, resource->id);
     if (const auto* subnet = std::get_if<Subnet>(&resource->spec)) {
@@ -221,9 +230,8 @@ void State::each_referrer(const Uuid& target, Kind kind,
 }
 
 std::size_t State::count_referrers(const Uuid& target, Kind kind) const {
-    std::size_t count = 0;
-    each_referrer(target, kind, [&](const ResourcePtr&) { return ++count, true; });
-    return count;
+    const auto found = referrer_counts_.find({target, kind});
+    return found == referrer_counts_.end() ? 0 : found->second;
 }
 
 ResourcePtr State::holder(const Claim& claim) const {

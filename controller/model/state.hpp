@@ -73,6 +73,10 @@ class State {
     void each_referrer(const Uuid& target, Kind kind,
                        const std::function<bool(const ResourcePtr&)>& visit) const;
     [[nodiscard]] std::size_t count_referrers(const Uuid& target, Kind kind) const;
+    // How many VPCs each gateway carries; those without one are under the empty name.
+    [[nodiscard]] const std::map<std::string, std::size_t>& vpcs_by_gateway() const {
+        return vpcs_by_gateway_;
+    }
 
     // Who holds a claim.
     [[nodiscard]] ResourcePtr holder(const Claim& claim) const;
@@ -97,6 +101,8 @@ class State {
     std::array<std::map<std::uint64_t, ResourcePtr>, kKinds> by_kind_;
     std::map<std::uint64_t, Uuid> parts_;  // of rules and routes: whose they are
     std::set<std::tuple<Uuid, Kind, Uuid>> referrers_;
+    std::map<std::pair<Uuid, Kind>, std::size_t> referrer_counts_;  // none: 0
+    std::map<std::string, std::size_t> vpcs_by_gateway_;
     std::map<Claim, Uuid> claims_;
     std::unordered_map<Uuid, std::vector<Claim>> held_;      // by holder
     std::map<std::pair<Uuid, Family>, FreeAddresses> free_;  // by subnet
