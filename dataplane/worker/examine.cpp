@@ -181,6 +181,12 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
             case Judgement::allowed:
                 break;
             case Judgement::ended:
+                // Its VPC may be gone, and the connection's slot be nobody's.
+                if (known && item.headers.has(wire::kTunnelled)) {
+                    drop(state, item,
+                         {DropReason::policy_changed, claimed_zone(state, item.headers), nullptr});
+                    return nullptr;
+                }
                 if (known) return dropped(DropReason::policy_changed);
                 return missed();
             case Judgement::restarts:

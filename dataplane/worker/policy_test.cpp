@@ -210,6 +210,22 @@ TEST_CASE_METHOD(Cloud, "a recycled address inherits nothing") {
     check_passes(forth(kSyn, 1000, 0));
 }
 
+TEST_CASE_METHOD(Cloud, "a VPC that closes: its live connections' packets are counted outside") {
+    const Bytes packet = datagram(a, b);
+    check_passes(packet);
+    remove(openflow::VniRow{vni_of(a), a.vpc, {}});
+    const auto outside = [&] {
+        std::uint64_t sum = 0;
+        for (const auto& drops : worker->counters().zone[0].drops) sum += drops.read();
+        return sum;
+    };
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+        receive(kUnderlay, packet);
+        CHECK(silent());
+        CHECK(outside() == i);
+    }
+}
+
 TEST_CASE_METHOD(Cloud, "TCP: only a SYN opens, flags that cannot be are refused") {
     for (const std::uint8_t flags :
          {int{kAck}, kSyn | kAck, kFin | kAck, int{kRst}, 0, kSyn | kFin, kSyn | kRst})
