@@ -23,6 +23,8 @@ namespace sluice::policy {
 // Index into the array of "generation of the last commit that concerned it", one element
 // per open VPC; 0 is the outside. Reused after a VPC closes; see above.
 using ZoneSlot = Id<struct ZoneSlotTag, std::uint32_t>;
+// No VPC's, and always changed: a flow whose record has been removed is judged anew.
+inline constexpr ZoneSlot kNobody{1};
 
 // Everything that stands before the inner IP header when a packet leaves.
 struct alignas(64) Adjacency {
@@ -57,6 +59,7 @@ class RecordTable {
   public:
     explicit RecordTable(std::uint32_t capacity)
         : slots_(std::make_unique<std::atomic<const Record*>[]>(capacity)), capacity_(capacity) {
+        nothing_.zone = kNobody;
         for (std::uint32_t i = 0; i < capacity; ++i)
             slots_[i].store(&nothing_, std::memory_order_relaxed);
         free_.reserve(capacity);

@@ -14,7 +14,7 @@ Error exhausted(std::string what, std::string path) {
 
 ZoneSlots::ZoneSlots(std::uint32_t capacity) {
     free_.reserve(capacity);
-    for (std::uint32_t slot = capacity; slot-- > 1;) free_.emplace_back(slot);
+    for (std::uint32_t slot = capacity; slot-- > kNobody.value + 1;) free_.emplace_back(slot);
 }
 
 ZoneSlot ZoneSlots::allocate() {

@@ -136,6 +136,7 @@ Store::Store(const Options& options)
       meter_capacity_(options.meter_capacity),
       zones_(options.zone_capacity),
       changed_(std::make_unique<std::atomic<std::uint32_t>[]>(options.zone_capacity)) {
+    changed_[kNobody.value].store(~0U, std::memory_order_relaxed);
     auto first = std::make_unique<Snapshot>();
     first->pipeline = &pipeline_;
     first->outside = options.outside;

@@ -226,6 +226,17 @@ TEST_CASE_METHOD(Cloud, "a VPC that closes: its live connections' packets are co
     }
 }
 
+TEST_CASE_METHOD(Cloud,
+                 "connections of what is deleted end with their next packet, and are counted") {
+    const Bytes packet = datagram(a, b);
+    check_passes(packet);
+    remove(a.row(), a.source(), b.row(), b.source());
+    remove(openflow::VniRow{vni_of(a), a.vpc, {}});
+    check_dropped(kUnderlay, packet, DropReason::unknown_vni);
+    CHECK(connections() == 0);
+    check_dropped(kUnderlay, packet, DropReason::unknown_vni);
+}
+
 TEST_CASE_METHOD(Cloud, "TCP: only a SYN opens, flags that cannot be are refused") {
     for (const std::uint8_t flags :
          {int{kAck}, kSyn | kAck, kFin | kAck, int{kRst}, 0, kSyn | kFin, kSyn | kRst})
