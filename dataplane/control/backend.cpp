@@ -92,9 +92,9 @@ openflow::EntryStats Gateway::stats(const openflow::Entry& entry) const {
     return stats;
 }
 
-void Gateway::refresh_stats(std::function<void()> done) {
+void Gateway::refresh_stats(const std::function<void()>& done) {
     if (attribution_.fresh(worker_nanoseconds())) return done();
-    want_stats_.push_back(std::move(done));
+    want_stats_.push_back(done);
     if (want_stats_.size() == 1) refresh_step();
 }
 

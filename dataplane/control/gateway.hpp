@@ -59,7 +59,7 @@ class Gateway final : public openflow::Backend {
     [[nodiscard]] std::optional<openflow::Problem> check(
         const openflow::Entry& entry) const override;
     void commit(openflow::Changes changes, std::function<void(Result<void>)> done) override;
-    void refresh_stats(std::function<void()> done) override;
+    void refresh_stats(const std::function<void()>& done) override;
     void query(std::string_view kind, std::string_view request,
                std::function<void(Result<std::string>)> done) override;
 

@@ -68,7 +68,7 @@ class Backend {
     [[nodiscard]] virtual EntryStats stats(const Entry& entry) const = 0;
     // Brings what `stats` says up to date, a bounded amount of work a turn; then calls `done`,
     // perhaps at once.
-    virtual void refresh_stats(std::function<void()> done) { done(); }
+    virtual void refresh_stats(const std::function<void()>& done) { done(); }
     [[nodiscard]] virtual std::uint32_t count(std::uint8_t table) const = 0;
     [[nodiscard]] virtual std::vector<Meter> meters() const = 0;
     [[nodiscard]] virtual std::vector<TableDigest> digests() const = 0;

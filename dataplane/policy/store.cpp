@@ -88,7 +88,8 @@ void apply_entry(TableEntries& table, const EntryChange& change, Store::Time now
         commit.draws(change.after->meter, 1);
         const bool modified =
             change.before != nullptr && change.before->cookie == change.after->cookie;
-        const auto added = modified ? table.entries.find(change.after->key)->added : now;
+        const auto* before = modified ? table.entries.find(change.after->key) : nullptr;
+        const auto added = before != nullptr ? before->added : now;
         table.entries.put({*change.after, added});
     }
 }

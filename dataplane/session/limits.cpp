@@ -159,13 +159,19 @@ DropReason Limits::check(const Claim& claim, const SessionLimits& endpoint,
             const auto connections = owner >> 32 == claim.endpoint.value
                                          ? static_cast<std::uint32_t>(owner & kCountMask)
                                          : 0;
-            const auto half_open = place.set->half_open[place.way].load(kRelaxed);
+            // Shares are of the family's table: many connections of one leave room for the other's.
+            const std::uint32_t ipv6 =
+                std::min(connections, place.set->ipv6[place.way].load(kRelaxed));
             if (exceeds(own(endpoint.connections, defaults_.endpoint.connections), connections,
-                        share(defaults_.endpoint_connections, free), connections))
+                        share(defaults_.endpoint_connections, free),
+                        claim.family == 0 ? connections - ipv6 : ipv6))
                 return DropReason::endpoint_connections;
+            const std::array half_open = {place.set->half_open[0][place.way].load(kRelaxed),
+                                          place.set->half_open[1][place.way].load(kRelaxed)};
             if (claim.half_open &&
-                exceeds(own(endpoint.half_open, defaults_.endpoint.half_open), half_open,
-                        share(defaults_.endpoint_half_open, free), half_open))
+                exceeds(own(endpoint.half_open, defaults_.endpoint.half_open),
+                        half_open[0] + half_open[1], share(defaults_.endpoint_half_open, free),
+                        half_open[claim.family]))
                 return DropReason::endpoint_half_open;
         }
     }
@@ -197,7 +203,8 @@ bool Limits::take(const Claim& claim) {
             mine ? before + 1 : (std::uint64_t{claim.endpoint.value} << 32 | 1);
         if (!owner.compare_exchange_strong(before, after, std::memory_order_acq_rel, kRelaxed))
             continue;
-        if (claim.half_open) place.set->half_open[place.way].fetch_add(1, kRelaxed);
+        if (claim.family == 1) place.set->ipv6[place.way].fetch_add(1, kRelaxed);
+        if (claim.half_open) place.set->half_open[claim.family][place.way].fetch_add(1, kRelaxed);
         return true;
     }
     return false;
@@ -205,19 +212,20 @@ bool Limits::take(const Claim& claim) {
 
 // Two workers that see different places become vacant may give one endpoint two of them for a
 // while: whatever is taken back comes from one that has it.
-void Limits::take_back_half_open(EndpointId endpoint) {
-    Set& set = sets_[set_of(endpoint)];
+void Limits::take_back(const Set& set, Set::Counts& counts, EndpointId endpoint) {
     for (std::size_t way = 0; way < kWays; ++way) {
         if (set.owner[way].load(kRelaxed) >> 32 != endpoint.value) continue;
-        std::uint32_t count = set.half_open[way].load(kRelaxed);
+        std::uint32_t count = counts[way].load(kRelaxed);
         while (count != 0)
-            if (set.half_open[way].compare_exchange_weak(count, count - 1, kRelaxed)) return;
+            if (counts[way].compare_exchange_weak(count, count - 1, kRelaxed)) return;
     }
 }
 
 void Limits::answered(const Claim& claim, bool endpoint_counts) {
     zones_[claim.zone].half_open[claim.family].fetch_sub(1, kRelaxed);
-    if (endpoint_counts) take_back_half_open(claim.endpoint);
+    if (!endpoint_counts) return;
+    Set& set = sets_[set_of(claim.endpoint)];
+    take_back(set, set.half_open[claim.family], claim.endpoint);
 }
 
 void Limits::release(const Claim& claim, bool endpoint_counts) {
@@ -225,8 +233,9 @@ void Limits::release(const Claim& claim, bool endpoint_counts) {
     zone.connections[claim.family].fetch_sub(1, kRelaxed);
     if (claim.half_open) zone.half_open[claim.family].fetch_sub(1, kRelaxed);
     if (!endpoint_counts) return;
-    if (claim.half_open) take_back_half_open(claim.endpoint);
     Set& set = sets_[set_of(claim.endpoint)];
+    if (claim.half_open) take_back(set, set.half_open[claim.family], claim.endpoint);
+    if (claim.family == 1) take_back(set, set.ipv6, claim.endpoint);
     for (auto& owner : set.owner) {
         std::uint64_t before = owner.load(kRelaxed);
         while (before >> 32 == claim.endpoint.value && (before & kCountMask) != 0)
@@ -254,8 +263,11 @@ Limits::Use Limits::use(EndpointId endpoint) const {
     if (place.set == nullptr) return result;
     const std::uint64_t owner = place.set->owner[place.way].load(kRelaxed);
     if (owner >> 32 != endpoint.value) return result;
-    result.connections[0] = static_cast<std::uint32_t>(owner & kCountMask);
-    result.half_open[0] = place.set->half_open[place.way].load(kRelaxed);
+    const auto all = static_cast<std::uint32_t>(owner & kCountMask);
+    result.connections[1] = std::min(all, place.set->ipv6[place.way].load(kRelaxed));
+    result.connections[0] = all - result.connections[1];
+    for (std::size_t family = 0; family < 2; ++family)
+        result.half_open[family] = place.set->half_open[family][place.way].load(kRelaxed);
     return result;
 }
 

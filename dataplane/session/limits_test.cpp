@@ -125,6 +125,28 @@ TEST_CASE("an answer and an end give back what they took") {
     CHECK(limits.use(kZone).half_open[0] == 0);
 }
 
+TEST_CASE("what an endpoint has of one family takes nothing of its share of the other's table") {
+    Limits limits = make();
+    Table large{100'000}, small{20'000};
+    DropReason why{};
+    large.fill(limits, unanswered(kZone, kOne), why);
+    CHECK(why == DropReason::endpoint_half_open);
+    large.fill(limits, answered(kZone, kOne), why);
+    CHECK(why == DropReason::endpoint_connections);
+    const Limits::Claim ipv6{1, kZone, kOne, true};
+    CHECK(small.fill(limits, ipv6, why) == Approx(20'000 / 9).margin(2));
+    CHECK(limits.use(kOne).half_open[1] == limits.use(kOne).connections[1]);
+    const auto before = limits.use(kOne);
+    limits.release(ipv6, true);
+    limits.release(answered(kZone, kOne), true);
+    CHECK(limits.use(kOne).connections[0] == before.connections[0] - 1);
+    CHECK(limits.use(kOne).connections[1] == before.connections[1] - 1);
+    CHECK(limits.use(kOne).half_open[1] == before.half_open[1] - 1);
+    // A limit that somebody has set is of both together.
+    CHECK(limits.check(ipv6, {before.connections[0], 0, 0}, 20'000) ==
+          DropReason::endpoint_connections);
+}
+
 TEST_CASE("more endpoints than there are places: the rest count towards their VPC alone") {
     Limits limits(map_memory, {}, 16, 8);
     std::vector<bool> counted;
