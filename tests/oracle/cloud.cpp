@@ -6,6 +6,7 @@
 
 #include "controller/model/fields.hpp"
 #include "controller/model/mac.hpp"
+#include "controller/model/saved.hpp"
 #include "nfv/anti_spoof/function.hpp"
 #include "nfv/elastic_ip/function.hpp"
 #include "nfv/gateway_address/function.hpp"
@@ -101,10 +102,12 @@ std::vector<policy::ZoneSlot> Cloud::apply(const json::array& changes) {
 // As the store would read it back, with the numbers that it gives to the object's parts.
 model::ResourcePtr Cloud::make(model::Kind kind, const model::Uuid& id, json::object spec) {
     number_parts(kind, spec);
-    auto loaded = model::load(kind, {{"name", model::to_string(id)},
-                                     {"created_at", std::int64_t{0}},
-                                     {"updated_at", std::int64_t{0}},
-                                     {"spec", std::move(spec)}});
+    auto loaded = model::load(kind,
+                              {{"name", model::to_string(id)},
+                               {"created_at", std::int64_t{0}},
+                               {"updated_at", std::int64_t{0}},
+                               {"spec", std::move(spec)}},
+                              {});
     if (!loaded) throw std::runtime_error(text_of(loaded.error()));
     auto resource = std::make_shared<model::Resource>(*std::move(loaded));
     const auto before = find(kind, id);
