@@ -77,6 +77,27 @@ void add_kind(const model::KindInfo& kind, json::object& paths, json::object& sc
     paths["/v1/" + path + "/{id}"] = std::move(item);
 }
 
+// The rules of a group, one at a time.
+void add_rules(json::object& paths, json::object& schemas) {
+    const auto request = model::Codec<model::Rule>::schema();
+    json::object properties = request.at("properties").as_object();
+    properties["security_group_id"] = kString;
+    properties["status"] = reference("status");
+    schemas["rule"] = json::object{{"type", "object"}, {"properties", std::move(properties)}};
+    const std::string rules = "/v1/security-groups/{id}/rules";
+    const auto wait = parameter("wait", "query", kInteger);
+    const auto id = parameter("id", "path", kString);
+    auto create = operation("create_rule", "add a rule", "201",
+                            answer("the new one", reference("rule")), {id, wait});
+    paths[rules] = json::object{{"post", with_body(std::move(create), request.as_object())}};
+    auto remove = operation("delete_rule", "delete a rule", "202",
+                            json::object{{"description", "it is being deleted"}},
+                            {id, parameter("rule", "path", kString), wait});
+    remove["responses"].as_object()["204"] =
+        json::object{{"description", "every gateway is without it"}};
+    paths[rules + "/{rule}"] = json::object{{"delete", std::move(remove)}};
+}
+
 }  // namespace
 
 json::object openapi_document() {
@@ -100,6 +121,7 @@ json::object openapi_document() {
                                                   {"request_id", kString},
                                                   {"errors", json::object{{"type", "array"}}}}}}}};
     for (const auto& kind : model::all_kinds()) add_kind(kind, paths, schemas);
+    add_rules(paths, schemas);
     const auto plain = [&](const char* path, const char* method, const char* summary) {
         paths[path] = json::object{
             {method, operation(summary, summary, "200",

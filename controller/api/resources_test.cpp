@@ -392,5 +392,9 @@ TEST_CASE("the OpenAPI document names every kind and no field that is not enforc
     CHECK(document.text("/openapi") == "3.1.0");
     for (const auto& kind : model::all_kinds())
         CHECK(document.text("/paths/~1v1~1" + std::string(kind.path)) != "(none)");
+    const std::string rules = "/paths/~1v1~1security-groups~1{id}~1rules";
+    CHECK(document.text(rules + "/post/operationId") == "create_rule");
+    CHECK(document.text(rules + "~1{rule}/delete/operationId") == "delete_rule");
+    CHECK(document.text("/components/schemas/rule/properties/direction") != "(none)");
     CHECK(document.raw.body.find("persist_established") == std::string::npos);
 }

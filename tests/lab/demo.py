@@ -22,6 +22,8 @@ def next_commands(made):
     controller, fabric, red = made.lab.controller, made.fabric, made.red
     web1, db1, elastic = red.tenants["web1"], red.tenants["db1"], red.elastic_ip()
     address, capture = elastic["address"], next(iter(sorted(made.lab.captures.glob("*.pcap"))), None)
+    # --down removes the lab that the environment names.
+    name = "" if made.lab.name == lab.DEFAULT_NAME else f"SLUICE_LAB={made.lab.name} "
     read = f"tshark -r {capture} -o ip.check_checksum:TRUE -c 5" if capture else None
     return f"""
 The lab stays. Try:
@@ -47,7 +49,7 @@ The lab stays. Try:
 
 Captures: {made.lab.captures}
 Logs of the running daemons: {made.lab.folder}
-To remove it: ./demo --down
+To remove it: {name}./demo --down
 """
 
 
@@ -84,7 +86,11 @@ def main():
     parser.add_argument("--down", action="store_true", help="remove a lab that was kept")
     parser.add_argument("--only", metavar="N,N…", type=wanted, default=set(),
                         help="run these checks only")
+    # What ./demo asks before it builds.
+    parser.add_argument("--only-arguments", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.only_arguments:
+        return 0
     begin = time.monotonic()
     results, broken = [], None
     try:

@@ -5,15 +5,17 @@ import shutil
 
 from . import capture, fabric, manifest, product, shell
 
+DEFAULT_NAME = "sluice"
+
 
 class Lab:
     """Use as a context manager: what was made is gone afterwards, unless `keep` is set."""
 
     def __init__(self, name=None, captures=None, workers=(0, 1), mtu=1600):
-        self.name = name or os.environ.get("SLUICE_LAB", "sluice")
+        self.name = name or os.environ.get("SLUICE_LAB", DEFAULT_NAME)
         self.manifest = manifest.Manifest(self.name)
         self.folder = self.manifest.folder  # sockets and state: short paths, as sockets need
-        self.captures = captures or shell.BUILD / ("lab" if self.name == "sluice"
+        self.captures = captures or shell.BUILD / ("lab" if self.name == DEFAULT_NAME
                                                    else f"lab-{self.name}")
         self.workers, self.mtu = workers, mtu
         self.keep = False

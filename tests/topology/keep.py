@@ -87,12 +87,18 @@ def main():
             tried(f"only-{name}-next-commands", done.stdout)
         again = demo("--keep", "--only", "14")
         readme(again.stdout)
+        result("names-its-lab-to-remove", "" if f"SLUICE_LAB={NAME} ./demo --down" in again.stdout
+               else again.stdout)
         result("again-over-a-kept-lab", "" if again.returncode == 0 else again.stdout)
         down = demo("--down")
         result("down", "" if down.returncode == 0 and not left() else f"{down.stdout} left: {left()}")
         wrong = demo("--only", "1,15")
         result("unknown-check", "" if wrong.returncode == 2 and "not 15" in wrong.stdout
                and "Traceback" not in wrong.stdout else wrong.stdout)
+        bogus = subprocess.run([shell.ROOT / "demo", "--bogus"], stdout=subprocess.PIPE, text=True,
+                               stderr=subprocess.STDOUT, timeout=60, check=False)
+        result("wrong-argument-before-setup", "" if bogus.returncode == 2 and "--bogus" in bogus.stdout
+               and bogus.stdout.startswith("usage: ./demo") else bogus.stdout)
     except (shell.LabError, subprocess.TimeoutExpired) as error:
         result("lab", str(error))
     finally:
