@@ -218,15 +218,24 @@ void check_ports(Reader::Table& root, const Config& config) {
     const bool underlay = std::any_of(config.ports.begin(), config.ports.end(),
                                       [](const Port& p) { return p.role == Side::underlay; });
     if (!underlay) root.problem("port", "expected at least one [[port]] with role = \"underlay\"");
-    std::set<std::string_view> devices;
+    std::set<std::string> devices;
+    std::set<std::string_view> interfaces;
     std::set<IpAddress> addresses;
     for (std::size_t i = 0; i < config.ports.size(); ++i) {
         const auto& port = config.ports[i];
         const auto key = fmt::format("port[{}]", i);
-        if (!port.device.empty() && !devices.insert(port.device_name()).second)
+        std::string device(port.device_name());
+        if (std::count(device.begin(), device.end(), ':') == 1) device.insert(0, "0000:");
+        if (!device.empty() && !devices.insert(std::move(device)).second)
             root.problem_at(
                 port.line, key + ".device",
                 fmt::format("expected each device once, found \"{}\" again", port.device_name()));
+        // Two drivers on one interface would both receive every packet.
+        if (const auto interface = port.interface();
+            !interface.empty() && !interfaces.insert(interface).second)
+            root.problem_at(
+                port.line, key + ".device",
+                fmt::format("expected each interface once, found iface={} again", interface));
         for (const auto& own : port.addresses)
             if (!addresses.insert(own.address).second)
                 root.problem_at(port.line, key + ".addresses",
@@ -355,6 +364,15 @@ std::string to_string(const Socket& socket) {
 
 std::string_view Port::device_name() const {
     return std::string_view(device).substr(0, device.find(','));
+}
+
+std::string_view Port::interface() const {
+    constexpr std::string_view kKey = ",iface=";
+    const std::string_view text = device;
+    const auto at = text.find(kKey);
+    if (at == std::string_view::npos) return {};
+    const auto value = text.substr(at + kKey.size());
+    return value.substr(0, value.find(','));
 }
 
 bool Port::is_pci() const {

@@ -74,6 +74,8 @@ struct Port {
     // The device's name without its arguments.
     [[nodiscard]] std::string_view device_name() const;
     [[nodiscard]] bool is_pci() const;
+    // The kernel's interface that a virtual device sits on (`iface=`), or nothing.
+    [[nodiscard]] std::string_view interface() const;
 };
 
 enum class Hugepages : std::uint8_t { automatic, required, off };

@@ -204,6 +204,22 @@ TEST_CASE("the same device or address on two ports is refused", "[config]") {
                 "f:9: port[1].addresses: expected no VTEP on an uplink, found 192.0.2.1"});
 }
 
+TEST_CASE("the same interface under two drivers, or PCI device in two spellings, is refused",
+          "[config]") {
+    const auto second = [](const std::string& device) {
+        return "[[port]]\nrole = \"uplink\"\ndevice = \"" + device +
+               "\"\naddresses = [\"198.51.100.1/24\"]\nnext_hops = [\"198.51.100.254\"]\n";
+    };
+    for (const auto* device : {"net_af_packet1,iface=u0", "net_af_xdp0,iface=u0",
+                               "net_af_packet1,qpairs=2,iface=u0,framesz=2048"})
+        CHECK(messages(kGood + second(device)) ==
+              Lines{"f:9: port[1].device: expected each interface once, found iface=u0 again"});
+    CHECK(messages(kGood + second("net_af_packet1,iface=u00")).empty());
+    CHECK(
+        messages(replaced(kGood, "net_af_packet0,iface=u0", "0000:03:00.0") + second("03:00.0")) ==
+        Lines{"f:9: port[1].device: expected each device once, found \"03:00.0\" again"});
+}
+
 TEST_CASE("an address has one owner: the gateway once, or one neighbour", "[config]") {
     const auto with = [](const std::string& more) {
         return messages(kGood + more);  // line 9 and on

@@ -69,7 +69,7 @@ void check_pci_device(std::string address, const std::string& key, Findings& fin
 }
 
 void check_interface(const config::Port& port, const std::string& key, Findings& findings) {
-    const auto interface = port::interface_of(port.device);
+    const std::string interface(port.interface());
     if (interface.empty()) {
         if (port.device_name().starts_with("net_af_"))
             findings.add(key + ".device", "expected the interface as well: \",iface=NAME\"");

@@ -59,14 +59,6 @@ std::string with_defaults(const config::Port& port, std::size_t workers) {
     return port.device;
 }
 
-std::string interface_of(std::string_view device) {
-    constexpr std::string_view kKey = ",iface=";
-    const auto at = device.find(kKey);
-    if (at == std::string_view::npos) return {};
-    const auto value = device.substr(at + kKey.size());
-    return std::string(value.substr(0, value.find(',')));
-}
-
 std::optional<unsigned> interface_mtu(const std::string& interface) {
     ifreq request{};
     if (!mtu_request(interface, SIOCGIFMTU, request)) return std::nullopt;

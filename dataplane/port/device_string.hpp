@@ -15,8 +15,6 @@ namespace sluice::port {
 // The arguments to probe the device with.
 std::string with_defaults(const config::Port& port, std::size_t workers);
 
-// The kernel's interface that a virtual device sits on (`iface=`), or nothing.
-std::string interface_of(std::string_view device);
 // The MTU of an interface that exists.
 std::optional<unsigned> interface_mtu(const std::string& interface);
 bool set_interface_mtu(const std::string& interface, unsigned mtu);

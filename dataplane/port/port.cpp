@@ -83,7 +83,7 @@ rte_eth_conf choose(const rte_eth_dev_info& info, std::size_t workers, Port& por
 // decides.
 Result<std::uint16_t> check_mtu(const config::Port& wanted, const rte_eth_dev_info& info,
                                 std::size_t index) {
-    const auto interface = interface_of(wanted.device);
+    const std::string interface(wanted.interface());
     // A TAP interface is the driver's own, fresh with 1,500.
     if (wanted.device_name().starts_with("net_tap")) set_interface_mtu(interface, wanted.mtu);
     if (const auto mtu = interface_mtu(interface); mtu && *mtu < wanted.mtu)
@@ -100,9 +100,12 @@ Result<std::uint16_t> check_mtu(const config::Port& wanted, const rte_eth_dev_in
     // The TAP driver means it: it refuses to send what is longer.
     if (!wanted.is_pci() && !wanted.device_name().starts_with("net_tap"))
         return static_cast<std::uint16_t>(most);
-    return Error{Error::Code::unavailable,
-                 fmt::format("the device carries an MTU of at most {}, not {}", most, wanted.mtu),
-                 fmt::format("port[{}].mtu", index)};
+    return Error{
+        Error::Code::unavailable,
+        fmt::format("the device carries an MTU of at most {0}, not {1}; set `mtu = {2}` "
+                    "in this [[port]]",
+                    most, wanted.mtu, most < 1600 ? std::min<std::uint32_t>(most, 1500) : most),
+        fmt::format("port[{}].mtu", index)};
 }
 
 // A device that cannot take another address receives for it all the same when promiscuous: the
