@@ -177,8 +177,13 @@ struct Api::Impl {
         const auto header = request.header("Authorization");
         return header.starts_with(scheme) ? tokens.find(header.substr(scheme.size())) : nullptr;
     }
-    static http::Response unknown(const std::string& request_id) {
-        auto response = problem(401, "send Authorization: Bearer TOKEN", request_id);
+    static http::Response unknown(const http::Request& request, const std::string& request_id) {
+        const bool sent = request.header("Authorization").starts_with("Bearer ");
+        auto response = problem(401,
+                                sent ? "this token is unknown; send one of the file that the "
+                                       "controller's api.tokens names (SIGHUP: it is read again)"
+                                     : "send Authorization: Bearer TOKEN",
+                                request_id);
         response.headers.push_back({"WWW-Authenticate", "Bearer"});
         return response;
     }
@@ -186,7 +191,7 @@ struct Api::Impl {
     [[nodiscard]] std::optional<http::Response> refusal(const http::Request& head,
                                                         const std::string& request_id) const {
         if (tokens.required())
-            return caller(head) ? std::nullopt : std::optional(unknown(request_id));
+            return caller(head) ? std::nullopt : std::optional(unknown(head, request_id));
         if (!is_browsers(head)) return std::nullopt;
         return problem(403,
                        "without tokens the API answers programs of this machine, not browsers (an "

@@ -52,6 +52,8 @@ TEST_CASE("without a valid token nothing is answered but 401") {
         const auto reply = f.get("/v1/vpcs", token);
         CHECK(reply.status == 401);
         CHECK(reply.raw.header("www-authenticate") == "Bearer");
+        const std::string said = *token ? "this token is unknown" : "send Authorization: Bearer";
+        CHECK(reply.text("/detail").starts_with(said));
     }
     CHECK(f.get("/v1/vpcs", "blue-token").status == 200);
 }

@@ -90,7 +90,8 @@ class Sqlite final : public Store {
             return Error{Error::Code::unavailable,
                          path_ + " was written by a newer release (schema " +
                              std::to_string(found) + ", this one knows " +
-                             std::to_string(kSchemaVersion) + ")",
+                             std::to_string(kSchemaVersion) +
+                             "); run that release, or name another file in store.url",
                          {}};
         if (found == 0) {
             const std::string create = std::string("BEGIN IMMEDIATE;") + kSchema +
@@ -291,7 +292,11 @@ Result<std::unique_ptr<Store>> open(const std::string& url) {
     const std::string path = url.substr(kScheme.size());
     auto lock = std::make_unique<Lock>(path);
     if (lock->error() == EWOULDBLOCK)
-        return Error{Error::Code::unavailable, path + " is in use by another controller", {}};
+        return Error{Error::Code::unavailable,
+                     path +
+                         " is in use by another controller; stop that one, or name another file in "
+                         "store.url",
+                     {}};
     if (lock->error() != 0)
         return Error{Error::Code::unavailable,
                      "cannot open " + path + ".lock: " + std::strerror(lock->error()),

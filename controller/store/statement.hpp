@@ -18,8 +18,35 @@ struct CloseDatabase {
 };
 using Database = std::unique_ptr<sqlite3, CloseDatabase>;
 
+// What the operator does about a result code of SQLite; empty: the code does not tell.
+inline const char* remedy(int code) {
+    switch (code & 0xff) {
+        case SQLITE_FULL:
+            return "; free space on the store's file system, then repeat the request";
+        case SQLITE_IOERR:
+            return "; see to the store's file system (is it full?), then repeat the request";
+        case SQLITE_CORRUPT:
+        case SQLITE_NOTADB:
+            return "; move the file away with its -wal and -shm, put a backup in its place, and "
+                   "start again (with none, the controller starts empty and so empties the "
+                   "gateways)";
+        case SQLITE_READONLY:
+        case SQLITE_PERM:
+        case SQLITE_CANTOPEN:
+            return "; let the controller's user write the file and its folder";
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+            return "; end the other program that has the file open";
+        default:
+            return "";
+    }
+}
+
 inline Error database_error(sqlite3* database, const std::string& doing) {
-    return Error{Error::Code::unavailable, doing + ": " + sqlite3_errmsg(database), {}};
+    return Error{
+        Error::Code::unavailable,
+        doing + ": " + sqlite3_errmsg(database) + remedy(sqlite3_extended_errcode(database)),
+        {}};
 }
 
 // A prepared statement. Values are bound in order from the first parameter on; after

@@ -2,11 +2,14 @@
 #include "controller/store/store.hpp"
 
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <filesystem>
+#include <fstream>
 
 using namespace sluice;
 using namespace sluice::store;
@@ -180,6 +183,43 @@ TEST_CASE("a commit that fails changes nothing, its audit records neither") {
     CHECK((*store)->audit({})->empty());
 }
 
+TEST_CASE("a file that is damaged or no database is refused with what to do") {
+    const Folder folder;
+    { REQUIRE(open(folder.url())); }
+    const auto file = folder.path / "state.db";
+    const auto size = std::filesystem::file_size(file);
+    const auto from = GENERATE(0U, 100U);  // with SQLite's own header, and after it
+    {
+        std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+        stream.seekp(from);
+        stream << std::string(size - from, 'x');
+    }
+    auto store = open(folder.url());
+    const auto error = store ? (*store)->load().error() : store.error();
+    INFO(error.message);
+    CHECK(error.message.find("; move the file away") != std::string::npos);
+}
+
+TEST_CASE("a full disk is answered with what to do, and heals") {
+    const Folder folder;
+    auto store = open(folder.url());
+    REQUIRE(store);
+    // What a write beyond it gets is EFBIG instead of ENOSPC.
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit full{4096, before.rlim_max};
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &full);
+    const auto failed = (*store)->commit({{nullptr, vpc(4, 1, "a")}}, {}, 8);
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+    REQUIRE_FALSE(failed);
+    INFO(failed.error().message);
+    CHECK(failed.error().message.find("store's file system") != std::string::npos);
+    CHECK(failed.error().message.find("then repeat the request") != std::string::npos);
+    CHECK((*store)->commit({{nullptr, vpc(4, 1, "a")}}, {}, 8));
+}
+
 TEST_CASE("audit records are found by project, kind, object and action") {
     const Folder folder;
     auto store = open(folder.url());
@@ -209,7 +249,8 @@ TEST_CASE("a file in use, of a newer release, or in no folder is refused with a 
         REQUIRE(store);
         const auto second = open(folder.url());
         REQUIRE_FALSE(second);
-        CHECK(second.error().message.find("in use by another controller") != std::string::npos);
+        CHECK(second.error().message.find("in use by another controller; stop") !=
+              std::string::npos);
     }
     sqlite3* database = nullptr;
     REQUIRE(sqlite3_open((folder.path / "state.db").c_str(), &database) == SQLITE_OK);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "dataplane/state/entry_blob.hpp"
@@ -154,13 +155,17 @@ Result<State::Stored> State::load() {
     Statement check, entries, meters, generation;
     if (!check.prepare(database_, "PRAGMA quick_check(1)") || check.step() != SQLITE_ROW)
         return failure("read");
-    if (const auto verdict = check.octets(0);
-        std::string_view(verdict.data(), verdict.size()) != "ok")
+    const auto octets = check.octets(0);
+    if (std::string verdict(octets.data(), octets.size()); verdict != "ok") {
+        // SQLite heads its finding with a line of its own.
+        verdict.erase(0, verdict.find('\n') + 1);
+        std::replace(verdict.begin(), verdict.end(), '\n', ' ');
         return Error{Error::Code::unavailable,
-                     fmt::format("{} is damaged: {}; move it away to start without tables (the "
+                     fmt::format("{} is damaged ({}); move it away to start without tables (the "
                                  "controller sends them anew)",
-                                 file_.string(), std::string_view(verdict.data(), verdict.size())),
+                                 file_.string(), verdict),
                      "state_dir"};
+    }
     if (!entries.prepare(database_, "SELECT key, body FROM entries") ||
         !meters.prepare(database_, "SELECT id, rate_kbps, burst_kbit FROM meters") ||
         !generation.prepare(database_, "SELECT value FROM generation"))

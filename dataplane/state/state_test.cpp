@@ -153,6 +153,7 @@ TEST_CASE("a damaged file is refused with what to do, and left as it is", "[stat
     const auto error = state.ok() ? (*state)->load().error() : state.error();
     CHECK(error.path == "state_dir");
     CHECK(error.message.find("move") != std::string::npos);
+    CHECK(error.message.find('\n') == std::string::npos);
     CHECK(std::filesystem::file_size(file) == size);
 }
 
