@@ -39,7 +39,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 // The repository, from wherever in it the test runs.
 std::filesystem::path root() {
     auto folder = std::filesystem::current_path();
-    while (!std::filesystem::exists(folder / "deploy") && folder.has_relative_path())
+    while (!std::filesystem::exists(folder / "deploy/gateway.example.toml") &&
+           folder.has_relative_path())
         folder = folder.parent_path();
     return folder;
 }
