@@ -181,14 +181,13 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
             case Judgement::allowed:
                 break;
             case Judgement::ended:
+                if (!known) return missed();
                 // Its VPC may be gone, and the connection's slot be nobody's.
-                if (known && item.headers.has(wire::kTunnelled)) {
-                    drop(state, item,
-                         {DropReason::policy_changed, claimed_zone(state, item.headers), nullptr});
-                    return nullptr;
-                }
-                if (known) return dropped(DropReason::policy_changed);
-                return missed();
+                drop(state, item,
+                     {DropReason::policy_changed,
+                      item.headers.has(wire::kTunnelled) ? claimed_zone(state, item.headers) : zone,
+                      nullptr});
+                return nullptr;
             case Judgement::restarts:
                 return missed();
         }

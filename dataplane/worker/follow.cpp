@@ -62,10 +62,7 @@ DropReason reason_of(FragmentVerdict verdict) {
 Item taken_back(Worker::State& state, void* packet) {
     Item item{static_cast<rte_mbuf*>(packet), {}, {}};
     item.port = PortId{item.mbuf->port};
-    const auto parse =
-        state.facts(item.port).side == Side::underlay ? wire::parse_underlay : wire::parse_uplink;
-    item.headers =
-        parse(contiguous(item.mbuf), item.mbuf->pkt_len, state.receivers[item.port.value]);
+    item.headers = parse_again(state, item.port, item.mbuf);
     return item;
 }
 

@@ -187,10 +187,7 @@ void run_misses(Worker::State& state, unsigned budget) {
     for (unsigned i = 0; i < state.miss_count; ++i) {
         Item item = state.misses[i];
         // The straight line left out what only a first packet can have: all checks now.
-        const auto parse = state.facts(item.port).side == Side::underlay ? wire::parse_underlay
-                                                                         : wire::parse_uplink;
-        item.headers =
-            parse(contiguous(item.mbuf), item.mbuf->pkt_len, state.receivers[item.port.value]);
+        item.headers = parse_again(state, item.port, item.mbuf);
         if (item.headers.kind != wire::FrameKind::connection)
             drop(state, item,
                  {item.headers.kind == wire::FrameKind::drop ? item.headers.drop

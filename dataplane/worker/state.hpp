@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dataplane/wire/fast_parser.hpp"
+#include "dataplane/wire/parser.hpp"
 #include "dataplane/worker/pacer.hpp"
 #include "dataplane/worker/worker.hpp"
 
@@ -138,6 +139,16 @@ inline std::uint8_t* bytes_of(rte_mbuf* mbuf) {
 }
 inline std::span<const std::uint8_t> contiguous(rte_mbuf* mbuf) {
     return {bytes_of(mbuf), mbuf->data_len};
+}
+
+// The parser of a side's frames.
+inline auto* parser_of(Side side) {
+    return side == Side::underlay ? &wire::parse_underlay : &wire::parse_uplink;
+}
+// Once more, all checks, for a frame that came by `port`.
+inline wire::Headers parse_again(const Worker::State& state, PortId port, rte_mbuf* mbuf) {
+    return parser_of(state.facts(port).side)(contiguous(mbuf), mbuf->pkt_len,
+                                             state.receivers[port.value]);
 }
 
 // Sends what a port's queue holds; what the device does not take is dropped.

@@ -58,7 +58,7 @@ bool outer_checksum_ok(rte_mbuf* mbuf, const wire::Headers& headers) {
 
 wire::Headers parse_general(Worker::State& state, const port::ReceiveQueue& queue, rte_mbuf* mbuf) {
     const wire::Receiver& receiver = state.receivers[queue.port.value];
-    const auto parse = queue.side == Side::underlay ? wire::parse_underlay : wire::parse_uplink;
+    const auto parse = parser_of(queue.side);
     wire::Headers headers = parse(contiguous(mbuf), mbuf->pkt_len, receiver);
     if (headers.kind == FrameKind::incomplete) {
         if (pull(mbuf, std::min(kHeaderOctets, mbuf->pkt_len)))
