@@ -42,6 +42,8 @@ enum class Field : std::uint8_t {
     mtu,                   // reg11: octets of the largest inner IP packet; bits 16-23 prefix length
     address,               // xxreg3 (reg12–reg15): an IpAddress in 16 octets
     side,                  // metadata: 0 underlay, 1 uplink
+    nat_gateway,           // tun_dst: a NAT gateway, as the store numbers it
+    setting,               // pkt_mark: settings.hpp; only ever set, as often as there are settings
     count
 };
 

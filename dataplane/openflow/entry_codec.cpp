@@ -122,6 +122,14 @@ void encode_field(const MatchField& field, bool v6, match& result) {
         case Field::side:
             match_set_metadata_masked(&result, swap(value.low), swap(mask.low));
             break;
+        case Field::nat_gateway:
+            match_set_tun_dst_masked(&result, swap(static_cast<std::uint32_t>(value.low)),
+                                     swap(static_cast<std::uint32_t>(mask.low)));
+            break;
+        case Field::setting:
+            match_set_pkt_mark_masked(&result, static_cast<std::uint32_t>(value.low),
+                                      static_cast<std::uint32_t>(mask.low));
+            break;
         default:
             match_set_reg_masked(
                 &result,
@@ -150,6 +158,10 @@ class MatchReader {
         std::uint64_t metadata = swap(masks_.metadata);
         take(Field::side, swap(flow_.metadata), metadata, 64);
         masks_.metadata = 0;
+        std::uint64_t number = swap(masks_.tunnel.ip_dst);
+        take(Field::nat_gateway, swap(flow_.tunnel.ip_dst), number, 32);
+        masks_.tunnel.ip_dst = 0;
+        take(Field::setting, flow_.pkt_mark, masks_.pkt_mark, 32);
         if (flow_.packet_type == 0) masks_.packet_type = 0;  // an Ethernet packet
         std::array<std::uint64_t, sizeof(flow) / 8> rest;
         std::memcpy(rest.data(), &masks_, sizeof masks_);
@@ -240,6 +252,10 @@ std::optional<Field> field_of(mf_field_id id) {
             return Field::tunnel_id;
         case MFF_METADATA:
             return Field::side;
+        case MFF_TUN_DST:
+            return Field::nat_gateway;
+        case MFF_PKT_MARK:
+            return Field::setting;
         case MFF_ETH_SRC:
             return Field::source_mac;
         case MFF_ETH_DST:
@@ -302,6 +318,10 @@ mf_field_id carrier(Field field, bool v6) {
             return MFF_XXREG3;
         case Field::side:
             return MFF_METADATA;
+        case Field::nat_gateway:
+            return MFF_TUN_DST;
+        case Field::setting:
+            return MFF_PKT_MARK;
         default:
             return static_cast<mf_field_id>(MFF_REG0 + static_cast<int>(field) -
                                             static_cast<int>(Field::source_vpc));

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "dataplane/openflow/settings.hpp"
+
 namespace sluice::openflow {
 namespace {
 
@@ -36,6 +38,8 @@ constexpr FieldText kFields[] = {
     {"mtu", 32},
     {"address", 128},
     {"side", 64},
+    {"nat_gateway", 32},
+    {"setting", 32},
 };
 static_assert(std::size(kFields) == static_cast<std::size_t>(Field::count));
 
@@ -65,7 +69,7 @@ bool meaningful(Field field, const U128& value) {
         case Field::side:
             return value.low <= 1;
         case Field::next_hop:
-            return value.low >= 1 && value.low <= 4;
+            return value.low >= 1 && value.low <= 5;
         // All ports is the field's absence, so that each entry has one spelling.
         case Field::destination_ports:
             return (value.low & 0xffff) <= value.low >> 16 && value.low != 0xffff0000;
@@ -88,6 +92,7 @@ bool meaningful(Field field, const U128& value) {
         case Field::route_table:
         case Field::subnet:
         case Field::host:
+        case Field::nat_gateway:
             return value.low != 0;
         case Field::address:
             return value != U128{};
@@ -237,6 +242,8 @@ class Checker {
             if (!fits(set[i].field, set[i].value) || !meaningful(set[i].field, set[i].value))
                 return problem(Violation::set_value, Error::Code::invalid, set[i].field,
                                "the field cannot be set to this value");
+            if (set[i].field == Field::setting)
+                if (auto found = setting(set, i)) return found;
             if (is_ip(set[i].field) && !family_fits(set[i].value))
                 return problem(Violation::set_value, Error::Code::invalid, set[i].field,
                                "the address is not of the family that the entry matches");
@@ -249,6 +256,29 @@ class Checker {
                 return problem(Violation::set_missing, Error::Code::unsupported, spec.field,
                                "an entry of this table must set this field");
         }
+        return std::nullopt;
+    }
+
+    // The value at `place` says which setting it is: known, of this table, in range, said once.
+    [[nodiscard]] std::optional<Problem> setting(const std::vector<SetField>& set,
+                                                 std::size_t place) const {
+        const auto [id, value] = unpack_setting(set[place].value.low);
+        const SettingSpec* spec = find_setting(id);
+        if (spec == nullptr)
+            return problem(Violation::set_value, Error::Code::unsupported, Field::setting,
+                           "there is no setting " + std::to_string(static_cast<unsigned>(id)));
+        if ((spec->tables >> schema_.id & 1) == 0)
+            return problem(Violation::set_value, Error::Code::unsupported, Field::setting,
+                           "the setting " + std::string(spec->name) + " is none of this table's");
+        if (value < spec->minimum || value > spec->maximum)
+            return problem(Violation::set_value, Error::Code::invalid, Field::setting,
+                           std::string(spec->name) + " is " + std::to_string(spec->minimum) +
+                               " to " + std::to_string(spec->maximum) +
+                               (spec->unit.empty() ? "" : " " + std::string(spec->unit)));
+        for (std::size_t i = 0; i < place; ++i)
+            if (set[i].field == Field::setting && unpack_setting(set[i].value.low).id == id)
+                return problem(Violation::set_duplicate, Error::Code::invalid, Field::setting,
+                               std::string(spec->name) + " is set twice");
         return std::nullopt;
     }
 

@@ -24,8 +24,9 @@ constexpr FieldSpec kRouteMatch[] = {
     {Field::destination_ip, prefix, false, "the destination; absent: any of the family"},
     {Field::route_table, exact, true, "the route table of the source's subnet"}};
 constexpr SetSpec kRouteSet[] = {
-    {Field::next_hop, true, false, "1 local, 2 internet, 3 endpoint, 4 blackhole"},
-    {Field::destination_endpoint, false, false, "for next hop 3: the endpoint that forwards"}};
+    {Field::next_hop, true, false, "1 local, 2 internet, 3 endpoint, 4 blackhole, 5 NAT gateway"},
+    {Field::destination_endpoint, false, false, "for next hop 3: the endpoint that forwards"},
+    {Field::nat_gateway, false, false, "for next hop 5: the NAT gateway"}};
 constexpr std::uint8_t kRouteNext[] = {kElasticIp, kEndpoint};
 
 constexpr FieldSpec kEndpointMatch[] = {
@@ -161,6 +162,9 @@ Entry RouteRow::encode() const {
         case NextHop::endpoint:
             builder.set(Field::destination_endpoint, endpoint).next(kEndpoint);
             break;
+        case NextHop::nat_gateway:  // an elastic IP of the source's own wins
+            builder.set(Field::nat_gateway, nat_gateway).next(kElasticIp);
+            break;
         case NextHop::blackhole:
             break;
     }
@@ -179,6 +183,10 @@ Result<RouteRow> RouteRow::decode(const Entry& entry) {
         reader.fail(Field::destination_endpoint,
                     "an endpoint is named exactly where the next hop is one");
     if (has_endpoint) row.endpoint = reader.set_id<EndpointId>(Field::destination_endpoint);
+    const bool has_nat_gateway = reader.find_set(Field::nat_gateway).has_value();
+    if (has_nat_gateway != (row.next_hop == NextHop::nat_gateway))
+        reader.fail(Field::nat_gateway, "a NAT gateway is named exactly where the next hop is one");
+    if (has_nat_gateway) row.nat_gateway = reader.set_id<NatGatewayId>(Field::nat_gateway);
     if (entry.next != row.encode().next)
         reader.fail(Field::next_hop, "the entry does not go where its next hop says");
     return reader.result(row);

@@ -26,7 +26,7 @@ enum TableId : std::uint8_t {
     kRoute = 6,
     kPeerRoute = 7,       // reserved
     kElasticIp = 8,       // nfv/elastic_ip
-    kNatGateway = 9,      // reserved
+    kNatGateway = 9,      // nfv/nat_gateway
     kPublicAddress = 10,  // nfv/elastic_ip
     kService = 11,        // reserved
     kEndpoint = 12,
@@ -53,7 +53,13 @@ struct VniRow {
     static Result<VniRow> decode(const Entry& entry);
 };
 
-enum class NextHop : std::uint8_t { local = 1, internet = 2, endpoint = 3, blackhole = 4 };
+enum class NextHop : std::uint8_t {
+    local = 1,
+    internet = 2,
+    endpoint = 3,
+    blackhole = 4,
+    nat_gateway = 5,  // the internet, behind a shared address
+};
 
 // route: the longest prefix wins.
 struct RouteRow {
@@ -62,6 +68,7 @@ struct RouteRow {
     NextHop next_hop = NextHop::blackhole;
     EndpointId endpoint;  // for NextHop::endpoint
     Cookie cookie;
+    NatGatewayId nat_gateway{};  // for NextHop::nat_gateway
     [[nodiscard]] Entry encode() const;
     static Result<RouteRow> decode(const Entry& entry);
 };

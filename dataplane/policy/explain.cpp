@@ -119,6 +119,8 @@ std::string_view next_hop_detail(std::uint32_t next_hop) {
             return "the next hop is the internet";
         case openflow::NextHop::endpoint:
             return "the next hop is an endpoint";
+        case openflow::NextHop::nat_gateway:
+            return "the next hop is a NAT gateway";
         case openflow::NextHop::blackhole:
             return "the route is a blackhole";
     }

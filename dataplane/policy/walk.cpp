@@ -58,6 +58,9 @@ void route(WalkState& walk) {
             return;
         case NextHop::internet:
             return;
+        case NextHop::nat_gateway:
+            walk.nat_gateway = row->nat_gateway;
+            return;
         case NextHop::endpoint:
             walk.destination_vpc = walk.plan.source_vpc;
             walk.destination = core.endpoint(row->endpoint, walk.family());
@@ -140,7 +143,8 @@ void cross_overlay(WalkState& walk) {
         return;
     }
     route(walk);
-    if (walk.ended || walk.next_hop != NextHop::internet) return;
+    if (walk.ended || (walk.next_hop != NextHop::internet && walk.next_hop != NextHop::nat_gateway))
+        return;
     run(walk, Stage::source_translation);
     if (!walk.ended) run(walk, Stage::destination_translation);
 }

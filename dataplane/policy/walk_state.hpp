@@ -33,6 +33,7 @@ struct WalkState {
     const SubnetRecord* gateway = nullptr;  // the gateway's address that it is sent to
     bool may_leave = false;                 // its source is an address that the internet may see
     openflow::NextHop next_hop = openflow::NextHop::blackhole;
+    NatGatewayId nat_gateway{};  // that the route names; 0: none
     bool decided = false;  // the verdict stands
     bool ended = false;    // and no further step runs
 

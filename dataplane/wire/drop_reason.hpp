@@ -77,6 +77,12 @@ namespace sluice {
     X(roce_fragment, "a fragment of RoCEv2, which no sender fragments")                           \
     X(roce_too_big, "RoCEv2 cannot be fragmented, and exceeds the destination's MTU")             \
     X(nat_unsupported, "this protocol cannot be translated")                                      \
+    X(nat_gateway_unknown, "the route's NAT gateway has no address to translate to")              \
+    X(nat_protocol, "a NAT gateway translates TCP, UDP and ICMP queries, nothing else")           \
+    X(nat_ports_exhausted, "the NAT gateway has no port left for the endpoint's new connection")  \
+    X(nat_endpoint_ports, "the endpoint has as many of the NAT gateway's ports as it may")        \
+    X(nat_unmapped, "no endpoint has this port of the NAT gateway's address")                     \
+    X(nat_filtered, "the NAT gateway's filtering does not admit this sender to the port")         \
     /* sessions */                                                                                \
     X(tcp_not_syn, "a TCP packet without connection that does not open one")                      \
     X(sctp_not_init, "an SCTP packet without connection that opens none and probes no path")      \
@@ -98,7 +104,6 @@ namespace sluice {
     X(no_buffer, "no packet buffer was free")                                                     \
     X(tx_full, "the transmit queue was full")                                                     \
     X(uplink_ethertype, "an uplink frame that is neither IPv4, IPv6 nor ARP")                     \
-    X(port_down, "the output port is down")                                                       \
     X(not_ready, "no tables were committed yet")
 
 enum class DropReason : std::uint8_t {

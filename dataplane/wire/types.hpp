@@ -69,6 +69,8 @@ using RouteTableId = Id<struct RouteTableTag>;
 // A security group or a prefix list: whatever a rule can name as a set of addresses.
 using GroupId = Id<struct GroupTag>;
 using MeterId = Id<struct MeterTag>;
+// A NAT gateway, as the controller's store numbers it; never reused.
+using NatGatewayId = Id<struct NatGatewayTag>;
 // Port number of the gateway as OpenFlow numbers it, from 1.
 using PortId = Id<struct PortTag>;
 // Which store object an entry was compiled from; durable, never reused.

@@ -21,7 +21,8 @@ constexpr FieldSpec kPublicMatch[] = {
     {Field::destination_ip, MatchKind::exact, true, "the public address"}};
 constexpr SetSpec kPublicSet[] = {
     {Field::destination_vpc, false, false, "the VPC behind it; absent: not attached"},
-    {Field::destination_ip, false, false, "the private address behind it"}};
+    {Field::destination_ip, false, false, "the private address behind it"},
+    {Field::nat_gateway, false, false, "the NAT gateway whose address it is, instead of both"}};
 constexpr std::uint8_t kPublicNext[] = {kEndpoint};
 
 }  // namespace
@@ -78,7 +79,9 @@ Result<ElasticIpRow> ElasticIpRow::decode(const Entry& entry) {
 Entry PublicAddressRow::encode() const {
     EntryBuilder builder(kPublicAddress, cookie);
     builder.match(Field::destination_ip, public_address).meter(meter);
-    if (!private_address.is_none())
+    if (nat_gateway)
+        builder.set(Field::nat_gateway, nat_gateway).next(kEndpoint);
+    else if (!private_address.is_none())
         builder.set(Field::destination_vpc, vpc)
             .set(Field::destination_ip, private_address)
             .next(kEndpoint);
@@ -91,7 +94,15 @@ Result<PublicAddressRow> PublicAddressRow::decode(const Entry& entry) {
     row.public_address = reader.match_ip(Field::destination_ip);
     row.meter = entry.meter;
     row.cookie = entry.cookie;
-    if (entry.next) {
+    if (reader.find_set(Field::nat_gateway)) {
+        row.nat_gateway = reader.set_id<NatGatewayId>(Field::nat_gateway);
+        if (!row.public_address.is_v4())
+            reader.fail(Field::destination_ip, "a NAT gateway has IPv4 addresses only");
+        if (!entry.next || entry.set.size() != 1)
+            reader.fail(
+                Field::nat_gateway,
+                "the address of a NAT gateway leads to its endpoints and sets nothing else");
+    } else if (entry.next) {
         row.vpc = reader.set_id<VpcId>(Field::destination_vpc);
         row.private_address = reader.set_ip(Field::destination_ip);
     } else if (!entry.set.empty()) {

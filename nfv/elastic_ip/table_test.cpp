@@ -33,6 +33,22 @@ TEST_CASE("a public address that is not attached leads nowhere") {
     CHECK(row->vpc == kOutside);
 }
 
+TEST_CASE("the public address of a NAT gateway names it and nothing else") {
+    PublicAddressRow row;
+    row.public_address = IpAddress::v4(be32{0xcb007105});
+    row.nat_gateway = NatGatewayId{7};
+    auto entry = row.encode();
+    CHECK(openflow::validate(kPublicAddressSchema, entry).ok());
+    const auto decoded = PublicAddressRow::decode(entry);
+    REQUIRE(decoded.ok());
+    CHECK(decoded->nat_gateway == NatGatewayId{7});
+    CHECK(decoded->private_address.is_none());
+    entry.set.push_back({openflow::Field::destination_vpc, openflow::U128::of(3)});
+    CHECK_FALSE(PublicAddressRow::decode(entry).ok());
+    row.public_address = IpAddress{{0x20, 0x01}};
+    CHECK_FALSE(PublicAddressRow::decode(row.encode()).ok());
+}
+
 TEST_CASE("a translation between families is refused") {
     const auto entry =
         ElasticIpRow{VpcId{1}, IpAddress::v4(be32{0x0a000001}), IpAddress{{0x20, 0x01}}, {}, {}}

@@ -51,7 +51,7 @@ def show_names_the_ports(target, _):
 def table_features_come_from_the_schemas(target, _):
     text = ofctl("dump-table-features", target)
     for name in ("port", "vni", "source", "local", "egress_group", "egress_rule", "route",
-                 "elastic_ip", "public_address", "endpoint", "ingress_group", "ingress_rule",
+                 "elastic_ip", "nat_gateway", "public_address", "endpoint", "ingress_group", "ingress_rule",
                  "host"):
         expect(f'("{name}")' in text, name, "is missing")
     expect("arbitrary mask: ip_dst ipv6_dst" in text, "route matches prefixes")

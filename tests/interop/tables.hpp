@@ -8,6 +8,7 @@
 #include "nfv/anti_spoof/table.hpp"
 #include "nfv/elastic_ip/table.hpp"
 #include "nfv/gateway_address/table.hpp"
+#include "nfv/nat_gateway/table.hpp"
 #include "nfv/security_group/table.hpp"
 
 namespace sluice::interop {
@@ -17,8 +18,8 @@ inline std::vector<const openflow::TableSchema*> all_tables() {
     std::vector<const openflow::TableSchema*> tables(core.begin(), core.end());
     for (const openflow::TableSchema* schema :
          {&nfv::kSourceSchema, &nfv::kLocalSchema, &nfv::kElasticIpSchema,
-          &nfv::kPublicAddressSchema, &nfv::kEgressGroupSchema, &nfv::kEgressRuleSchema,
-          &nfv::kIngressGroupSchema, &nfv::kIngressRuleSchema})
+          &nfv::kPublicAddressSchema, &nfv::kNatGatewaySchema, &nfv::kEgressGroupSchema,
+          &nfv::kEgressRuleSchema, &nfv::kIngressGroupSchema, &nfv::kIngressRuleSchema})
         tables.push_back(schema);
     return tables;
 }

@@ -32,7 +32,7 @@ U128 any_value(Field field, Family family) {
         case Field::side:
             return U128::of(*rc::gen::inRange<std::uint64_t>(0, 2));
         case Field::next_hop:
-            return U128::of(*rc::gen::inRange<std::uint64_t>(1, 5));
+            return U128::of(*rc::gen::inRange<std::uint64_t>(1, 6));
         case Field::mtu:
             return U128::of(*rc::gen::inRange<std::uint64_t>(96, 129) << 16 | 1500);
         default:
