@@ -11,6 +11,25 @@ namespace {
 
 using policy::Adjacency;
 
+// Inside a VPC only the other end of the connection may complain: with the address that it has in
+// it, or, a next hop or a router of more networks, with any other that the walk lets it send from.
+// none: it is.
+DropReason wrong_reporter(const Worker::State& state, const Item& item, const wire::Quote& quote,
+                          const policy::Source& source, const IpAddress& address,
+                          EndpointId reporter) {
+    const auto frame = contiguous(item.mbuf);
+    const IpAddress vtep = wire::vtep_of(frame, item.headers);
+    if (wire::load_mac(frame.data() + item.headers.l2 + wire::ethernet::kSource) == source.mac &&
+        std::find(source.vteps.begin(), source.vteps.end(), vtep) != source.vteps.end() &&
+        quote.source == address)
+        return DropReason::none;
+    if (state.snapshot == nullptr) return DropReason::not_ready;
+    const policy::Plan plan = state.shared.walk(
+        *state.snapshot, wire::to_packet(frame, item.headers, item.port), policy::WalkMode::packet);
+    if (!plan.source) return plan.reason;
+    return plan.source == reporter ? DropReason::none : DropReason::icmp_error_unmatched;
+}
+
 // `index`: the flow that runs against the quoted packet, as the error does.
 template <class Family>
 void carry_along(Worker::State& state, const Item& item, const wire::Quote& quote,
@@ -31,18 +50,14 @@ void carry_along(Worker::State& state, const Item& item, const wire::Quote& quot
 
     const policy::Source& source = (*state.shared.sources)[flow.state.source_index()];
     const Adjacency& adjacency = (*state.shared.adjacencies)[flow.state.adjacency()];
-    const auto frame = contiguous(item.mbuf);
     const Tuple key = flow.key.tuple();
-    if (item.headers.has(wire::kTunnelled)) {
-        // Inside a VPC only the end of the connection itself may complain.
-        if (wire::load_mac(frame.data() + item.headers.l2 + wire::ethernet::kSource) != source.mac)
-            return drop(state, item, {DropReason::spoofed_mac, zone, nullptr});
-        const IpAddress vtep = wire::vtep_of(frame, item.headers);
-        if (std::find(source.vteps.begin(), source.vteps.end(), vtep) == source.vteps.end())
-            return drop(state, item, {DropReason::spoofed_vtep, zone, nullptr});
-        if (quote.source != key.source)
-            return drop(state, item, {DropReason::spoofed_ip, zone, nullptr});
-    }
+    const auto& connection = sessions.connection(number);
+    if (item.headers.has(wire::kTunnelled))
+        if (const DropReason reason = wrong_reporter(
+                state, item, quote, source, key.source,
+                session::is_reverse(index) ? connection.destination : connection.source);
+            reason != DropReason::none)
+            return drop(state, item, {reason, zone, nullptr});
     if (quote.destination != key.destination)
         return drop(state, item, {DropReason::icmp_error_unmatched, zone, nullptr});
     if (adjacency.kind == Adjacency::Kind::unreachable)
@@ -58,8 +73,11 @@ void carry_along(Worker::State& state, const Item& item, const wire::Quote& quot
     if (!quoted) return drop(state, item, {DropReason::icmp_error_unmatched, zone, nullptr});
     std::uint8_t* ip = bytes_of(item.mbuf) + item.headers.l3;
     if (*after != key) {
-        // A router's own address stays; the end's is translated with the rest.
-        const IpAddress from = quote.source == key.source ? after->source : quote.source;
+        // The end's address is translated with the rest, and so is any other of a tenant's behind
+        // it (RFC 5508 section 4.2.2, REQ-5); that of a router on the internet stays.
+        const bool hidden = quote.source == key.source ||
+                            (item.headers.has(wire::kTunnelled) && after->source != key.source);
+        const IpAddress from = hidden ? after->source : quote.source;
         if (!wire::translate_quote({ip, std::size_t{item.mbuf->data_len} - item.headers.l3}, quote,
                                    {from, after->destination, *quoted}))
             return drop(state, item, {DropReason::nat_unsupported, zone, nullptr});

@@ -184,6 +184,49 @@ TEST_CASE_METHOD(Errors, "IPv6 errors pass, with extension headers outside and i
     CHECK(all_drops() == 0);
 }
 
+TEST_CASE_METHOD(Errors, "a router inside the VPC complains about what it was to pass on") {
+    const IpAddress beyond = ip("172.16.0.1"), behind = ip("172.16.9.9");
+    put(openflow::RouteRow{RouteTableId{1}, block("172.16.0.0/12"), openflow::NextHop::endpoint,
+                           c.id, Cookie{451}},
+        nfv::SourceRow{c.vpc, c.mac, Prefix::any(Family::ipv4), c.id, c.host, Cookie{452}});
+    const auto sent = [&](std::uint8_t ttl) {
+        return Layers{Ipv4{.source = a.address, .destination = beyond, .ttl = ttl},
+                      Udp{.source = 1025, .destination = 33434}, Payload{filler(12)}};
+    };
+    Gateway::receive(kUnderlay, frame_of(a, sent(64)));
+    inner();
+    const auto error = [&](const IpAddress& from, std::uint8_t ttl) {
+        return Layers{Ipv4{.source = from, .destination = a.address, .ttl = ttl},
+                      Icmp{.type = 11, .code = 0, .identifier = 0, .sequence = 0},
+                      Payload{packet(sent(63))}};
+    };
+    for (const IpAddress& from : {c.address, behind, beyond}) {
+        Gateway::receive(kUnderlay, frame_of(c, error(from, 64)));
+        CHECK(inner() == packet(Layers{Ethernet{kGatewayMac, a.mac}} + error(from, 63)));
+    }
+    // Nobody else: not under his own name, nor under another's.
+    check_dropped(kUnderlay, frame_of(b, error(b.address, 64)), DropReason::icmp_error_unmatched);
+    check_dropped(kUnderlay, frame_of(b, error(c.address, 64)), DropReason::spoofed_ip);
+    Machine forger = b;
+    forger.mac = c.mac;
+    forger.host = a.host;
+    check_dropped(kUnderlay, frame_of(forger, error(c.address, 64)), DropReason::spoofed_vtep);
+}
+
+TEST_CASE_METHOD(Errors, "no tenant's own address leaves on an error") {
+    const IpAddress other = ip("10.0.1.77");
+    put(nfv::SourceRow{a.vpc, a.mac, Prefix::host(other), a.id, a.host, Cookie{453}});
+    const Layers request{Ipv4{.source = server, .destination = public_a},
+                         Udp{.source = 9000, .destination = 53}, Payload{filler(12)}};
+    Gateway::receive(kUplink, from_internet(request));
+    const Bytes arrived = inner();
+    Gateway::receive(kUnderlay,
+                     frame_of(a, {Ipv4{.source = other, .destination = server},
+                                  Icmp{.type = 3, .code = 1, .identifier = 0, .sequence = 0},
+                                  Payload{Bytes(arrived.begin() + 14, arrived.end())}}));
+    CHECK(wire::load_v4(&uplinked()[wire::ethernet::kSize + wire::ipv4::kSource]) == public_a);
+}
+
 TEST_CASE_METHOD(Errors, "an error opens nothing, and there is none about an error") {
     const auto quoting = [](const Ipv4& outer, const Layers& quoted) {
         return Layers{outer, Icmp{.type = 3, .code = 1, .identifier = 0, .sequence = 0},
