@@ -80,18 +80,26 @@ def tags(path):
     return found
 
 
-def misquoted(path):
-    """(ICMP errors of a capture, those whose quote is not the beginning of an earlier packet)."""
+def _as_sent(packet, hops):
+    """An IPv4 packet or its beginning; with `hops` as if it had passed no router."""
+    return packet[:8] + b"\0" + packet[9:10] + b"\0\0" + packet[12:] if hops else packet
+
+
+def misquoted(path, hops=False):
+    """(ICMP errors of a capture, those whose quote is not the beginning of an earlier packet).
+
+    `hops`: a router further on has met the packet, and IPv4's TTL may be less.
+    """
     sent, errors, wrong = set(), 0, 0
     for _, data in packets(path):
         version = data[14] >> 4
         if version == 4 and data[23] == 1 and data[34] in (3, 11, 12):
-            quote = data[42:]
+            quote = _as_sent(data[42:], hops)
         elif version == 6 and data[20] == 58 and data[54] < 128:
             quote = data[62:]
         else:
             # As much as any quote has: the shortest that is allowed to be looked for.
-            sent.add(data[14:14 + 548])
+            sent.add(_as_sent(data[14:14 + 548], hops))
             continue
         errors += 1
         wrong += not any(packet.startswith(quote[:548]) or quote.startswith(packet)
