@@ -4,6 +4,7 @@
 #include <rte_cycles.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "dataplane/control/clock.hpp"
@@ -112,6 +113,12 @@ void Gateway::start_workers() {
     std::vector<const worker::WorkerCounters*> counters;
     for (unsigned index = 0; index < config_.workers.size(); ++index) {
         worker::WorkerOptions options;
+        // Most of the buffers are for packets on their way, however many workers keep some.
+        const std::size_t eighth = config_.memory.packet_buffers / config_.workers.size() / 8;
+        options.most_waiting =
+            static_cast<std::uint16_t>(std::min<std::size_t>(options.most_waiting, eighth));
+        options.most_held =
+            static_cast<std::uint16_t>(std::min<std::size_t>(options.most_held, eighth));
         options.index = index;
         options.ports = ports_->for_worker(index);
         workers_.push_back(std::make_unique<worker::Worker>(std::move(options), shared_));

@@ -117,8 +117,7 @@ std::optional<Transport> judge(Worker::State& state, const Item& item, unsigned&
         return std::nullopt;
     }
     if (!carried()) --budget;
-    state.misses[state.miss_count++] = item;
-    run_misses(state, 1);
+    run_first(state, item);
     if (!carried()) return std::nullopt;
     return Transport{headers.ports, headers.protocol};
 }

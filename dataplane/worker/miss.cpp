@@ -12,26 +12,6 @@ using policy::Verdict;
 using session::TcpEvent;
 using session::TcpState;
 
-// Walks left for each VPC in a burst: the budget in equal shares, so that one tenant's
-// flood of new connections leaves the others theirs.
-class Shares {
-  public:
-    Shares(const Worker::State& state, unsigned budget) {
-        unsigned zones = 0;
-        for (unsigned i = 0; i < state.miss_count; ++i)
-            zones += used_[slot(state.misses[i])]++ == 0 ? 1U : 0U;
-        used_.fill(0);
-        share_ = std::max(1U, budget / std::max(1U, zones));
-    }
-    bool take(const Item& item) { return used_[slot(item)]++ < share_; }
-
-  private:
-    static constexpr unsigned kSlots = 64;
-    static unsigned slot(const Item& item) { return item.headers.zone * 0x9e3779b1U >> 26; }
-    std::array<std::uint16_t, kSlots> used_{};
-    unsigned share_ = 1;
-};
-
 // Where a connection from outside is charged: by destination, with words nobody can guess.
 std::uint64_t outside_cell(const Worker::State& state, const Packet& packet) {
     const auto& seed = state.shared.sessions->seed;
@@ -163,44 +143,81 @@ void open(Worker::State& state, const Item& item, const Packet& packet, std::uin
         table<Family>(state).give_back(state.options.index, session::connection_of(committed.flow));
 }
 
+// True if it took a walk.
 template <class Family>
-void run_miss(Worker::State& state, const Item& item, Shares& shares) {
+bool run_miss(Worker::State& state, const Item& item) {
     auto& sessions = table<Family>(state);
     const auto key = key_of<Family>(bytes_of(item.mbuf), item.headers);
     const std::uint64_t hash = sessions.hash(key);
-    // An earlier packet of this burst may have opened it.
+    // A packet before it may have opened it.
     const session::FlowIndex found = sessions.find(key, hash);
-    if (found != session::kNoFlow) return carry_found<Family>(state, item, hash, found);
+    if (found != session::kNoFlow) {
+        carry_found<Family>(state, item, hash, found);
+        return false;
+    }
     const Packet packet = wire::to_packet(contiguous(item.mbuf), item.headers, item.port);
-    if (const Drop refused = charge(state, packet); refused.reason != DropReason::none)
-        return drop(state, item, refused);
-    if (!shares.take(item))
-        return drop(state, item,
-                    {DropReason::walk_budget, claimed_zone(state, item.headers), nullptr});
+    if (const Drop refused = charge(state, packet); refused.reason != DropReason::none) {
+        drop(state, item, refused);
+        return false;
+    }
     open<Family>(state, item, packet, hash);
+    return true;
+}
+
+bool run_miss(Worker::State& state, const Item& item) {
+    const bool walked = item.headers.has(wire::kInnerV6) ? run_miss<session::Ipv6>(state, item)
+                                                         : run_miss<session::Ipv4>(state, item);
+    // Its connection has ended under it, and it may open another.
+    while (state.miss_count != 0) {
+        const Item again = state.misses[--state.miss_count];
+        again.headers.has(wire::kInnerV6) ? run_miss<session::Ipv6>(state, again)
+                                          : run_miss<session::Ipv4>(state, again);
+    }
+    return walked;
+}
+
+// Whose turn a first packet waits for: its VPC's; from outside, its destination's.
+std::uint64_t whose(const Worker::State& state, const Item& item) {
+    if (item.headers.zone != 0) return item.headers.zone;
+    return outside_cell(state, wire::to_packet(contiguous(item.mbuf), item.headers, item.port));
 }
 
 }  // namespace
 
-void run_misses(Worker::State& state, unsigned budget) {
-    Shares shares(state, budget);
+void run_first(Worker::State& state, const Item& item) {
+    run_miss(state, item);
+}
+
+void file_misses(Worker::State& state) {
     for (unsigned i = 0; i < state.miss_count; ++i) {
         Item item = state.misses[i];
         // The straight line left out what only a first packet can have: all checks now.
         item.headers = parse_again(state, item.port, item.mbuf);
-        if (item.headers.kind != wire::FrameKind::connection)
+        const wire::Headers& headers = item.headers;
+        if (headers.kind != wire::FrameKind::connection)
             drop(state, item,
-                 {item.headers.kind == wire::FrameKind::drop ? item.headers.drop
-                                                             : DropReason::inner_bad_header,
-                  claimed_zone(state, item.headers), nullptr});
+                 {headers.kind == wire::FrameKind::drop ? headers.drop
+                                                        : DropReason::inner_bad_header,
+                  claimed_zone(state, headers), nullptr});
         else if (state.snapshot == nullptr)
             drop(state, item, {DropReason::not_ready, {}, nullptr});
-        else if (item.headers.has(wire::kInnerV6))
-            run_miss<session::Ipv6>(state, item, shares);
-        else
-            run_miss<session::Ipv4>(state, item, shares);
+        else if (!state.backlog.push(whose(state, item), item))
+            drop(state, item, {DropReason::walk_budget, claimed_zone(state, headers), nullptr});
     }
     state.miss_count = 0;
+}
+
+unsigned run_backlog(Worker::State& state, unsigned budget) {
+    // What its sender's rate refuses, or another packet has opened, costs a fraction of a walk.
+    constexpr unsigned kPerWalk = 4;
+    const unsigned most = budget * kPerWalk;
+    unsigned served = 0;
+    for (unsigned walks = 0; walks < budget && served < most; ++served) {
+        const auto item = state.backlog.pop();
+        if (!item) break;
+        walks += run_miss(state, *item) ? 1U : 0U;
+    }
+    return served;
 }
 
 }  // namespace sluice::worker

@@ -463,15 +463,69 @@ TEST_CASE_METHOD(Cloud, "replies without a request open nothing") {
         frame_of(b, {Ipv4{.source = b.address, .destination = a.address}, Icmp{.type = 0}}, a.mac));
 }
 
-TEST_CASE_METHOD(Cloud, "a flood of new connections waits; what is known is carried") {
-    check_passes(datagram(a, b, 1));
-    for (std::uint16_t i = 0; i < 40; ++i) arrive(kUnderlay, datagram(a, b, i));
+// Two VPCs without limits.
+struct Unlimited : Gateway {
+    static WorkerOptions room_for(std::uint16_t waiting) {
+        WorkerOptions options;
+        options.most_waiting = waiting;
+        return options;
+    }
+    static session::SessionOptions unlimited() {
+        session::SessionOptions options = small_tables();
+        options.limits = session::LimitDefaults::none();
+        return options;
+    }
+    explicit Unlimited(std::uint16_t waiting = 1024) : Gateway(room_for(waiting), unlimited()) {
+        build_vpc(1);
+        build_vpc(2);
+        open_group();
+        a = add_machine(5);
+        b = add_machine(6);
+        other = add_machine(5, 1, {kOpen}, 2);
+        peer = add_machine(6, 1, {kOpen}, 2);
+    }
+    void arrive_from(const Machine& from, const Machine& to, std::uint16_t count) {
+        for (std::uint16_t port = 0; port < count; ++port)
+            arrive(kUnderlay, frame_of(from,
+                                       {Ipv4{.source = from.address, .destination = to.address},
+                                        Udp{.source = port, .destination = 2000}},
+                                       to.mac));
+    }
+
+    Machine a, b, other, peer;
+};
+
+TEST_CASE_METHOD(Unlimited, "a burst of new connections waits for its walks") {
+    arrive_from(a, b, 64);
+    CHECK(worker->turn() == 32);
+    CHECK(connections() == 16);
     run();
-    const auto passed = sent(kUnderlay).size();
-    const auto kept_back = drops(DropReason::walk_budget);
-    CHECK(passed + kept_back == 40);
-    CHECK(kept_back > 0);
-    CHECK(passed >= 17);
+    CHECK(sent(kUnderlay).size() == 64);
+    CHECK(all_drops() == 0);
+    // All known now: none waits.
+    arrive_from(a, b, 64);
+    run();
+    CHECK(sent(kUnderlay).size() == 64);
+    CHECK(connections() == 64);
+}
+
+struct LittleRoom : Unlimited {
+    LittleRoom() : Unlimited(64) {}
+};
+
+TEST_CASE_METHOD(LittleRoom, "a VPC that floods waits behind its own packets, others do not") {
+    arrive_from(a, b, 5 * 32);
+    for (unsigned burst = 0; burst < 5; ++burst) worker->turn();
+    CHECK(connections() == 5 * 16);
+    CHECK(drops(DropReason::walk_budget) > 0);
+    sent(kUnderlay);
+    arrive_from(other, peer, 4);
+    worker->turn();
+    const auto zone = policy::zone_of(store.current(), vni_of(other)).value;
+    CHECK(worker->counters().zone[zone].connections_created.read() == 4);
+    run();
+    CHECK(connections() + all_drops() == 164);
+    CHECK(all_drops() == drops(DropReason::walk_budget));
 }
 
 TEST_CASE_METHOD(Cloud, "connections are told of when they begin and when they end") {

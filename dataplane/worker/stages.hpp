@@ -68,8 +68,12 @@ void tell(Worker::State& state, const ConnectionEvent& event);
 template <class Family>
 ConnectionEvent describe(Worker::State& state, session::ConnectionIndex connection);
 
-// miss.cpp: the burst's first packets, walked within the turn's budget.
-void run_misses(Worker::State& state, unsigned budget);
+// miss.cpp: the burst's first packets are set to wait for their walk,
+void file_misses(Worker::State& state);
+// ... those that waited longest are walked, at most so many. Returns how many it served.
+unsigned run_backlog(Worker::State& state, unsigned budget);
+// ... and one that cannot wait, whose headers are from a parse with all checks.
+void run_first(Worker::State& state, const Item& item);
 
 // follow.cpp: the burst's fragments of inner packets, in the order in which they came.
 void run_fragments(Worker::State& state, unsigned budget);

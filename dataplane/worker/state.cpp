@@ -55,6 +55,7 @@ Worker::State::State(WorkerOptions worker_options, Shared& shared_with_all)
 }
 
 Worker::State::~State() {
+    while (const auto item = backlog.pop()) rte_pktmbuf_free(item->mbuf);
     while (const auto held = pacer.next(~0ULL)) rte_pktmbuf_free(held->mbuf);
     // Any time so late that no fragment waits longer.
     session::FragmentTable& table = shared.sessions->fragments;

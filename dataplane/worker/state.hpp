@@ -13,6 +13,7 @@
 
 #include "dataplane/wire/fast_parser.hpp"
 #include "dataplane/wire/parser.hpp"
+#include "dataplane/worker/backlog.hpp"
 #include "dataplane/worker/pacer.hpp"
 #include "dataplane/worker/worker.hpp"
 
@@ -109,9 +110,10 @@ struct Worker::State {
     unsigned fragment_count = 0;
     unsigned other_count = 0;
 
+    Backlog<Item> backlog{options.most_waiting};  // first packets whose walk has to wait
+
     // What bandwidth limits have delayed; and until when the packet in hand is to wait, 0: not.
-    static constexpr std::size_t kMostHeld = 4096;
-    Pacer pacer{kMostHeld};
+    Pacer pacer{options.most_held};
     std::uint64_t hold_until = 0;
 
     RateLimit error_limit{1000, 100};  // ICMP errors sent

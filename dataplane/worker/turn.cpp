@@ -159,7 +159,8 @@ unsigned run_queue(Worker::State& state, const port::ReceiveQueue& queue) {
     run_batches(state, queue.port, batches);
     flush_all(state);
     const unsigned budget = count == kBurst ? state.options.walk_budget : kBurst;
-    if (state.miss_count != 0) run_misses(state, budget);
+    if (state.miss_count != 0) file_misses(state);
+    if (!state.backlog.empty()) run_backlog(state, budget);
     if (state.fragment_count != 0) run_fragments(state, budget);
     if (state.other_count != 0) run_others(state);
     return count;
@@ -181,6 +182,11 @@ unsigned Worker::turn() {
     unsigned count = 0;
     for (const port::ReceiveQueue& queue : state.options.ports.receive)
         count += run_queue(state, queue);
+    if (count == 0 && !state.backlog.empty()) {
+        state.snapshot = state.shared.root->load(std::memory_order_acquire);
+        count = run_backlog(state, kBurst);
+        flush_all(state);
+    }
     // While packets come one after another, the rest can wait for a few turns.
     constexpr unsigned kBusyTurns = 8;
     if (count == 0 || ++state.busy_turns == kBusyTurns) {

@@ -65,8 +65,12 @@ struct WorkerOptions {
     // Turns without packets before it pauses, and before it sleeps; 0 sleeps never.
     unsigned idle_turns_before_sleep = 2000;
     unsigned sleep_microseconds = 50;
-    // Packets that may be walked in a turn that found its queues full.
+    // Packets that may be walked in a turn that found its queues full; the others wait.
     unsigned walk_budget = 16;
+    // Packets that may wait: for their walk (some milliseconds of walks), and for their time
+    // under a bandwidth limit.
+    std::uint16_t most_waiting = 2048;
+    std::uint16_t most_held = 4096;
     std::uint32_t event_capacity = 4096;
     std::uint32_t sample_capacity = 256;
 };
@@ -83,7 +87,7 @@ class Worker {
     void stop();
 
     // One turn of `run`, for benchmarks and tests; the caller puts the reader online.
-    // Returns how many packets it received.
+    // Returns how many packets it received or, where none came, took from those that waited.
     unsigned turn();
 
     [[nodiscard]] const WorkerCounters& counters() const;

@@ -4,6 +4,7 @@
 import argparse
 import json
 import pathlib
+import shlex
 import sys
 import time
 
@@ -24,7 +25,7 @@ def next_commands(made):
     address, capture = elastic["address"], next(iter(sorted(made.lab.captures.glob("*.pcap"))), None)
     # --down removes the lab that the environment names.
     name = "" if made.lab.name == lab.DEFAULT_NAME else f"SLUICE_LAB={made.lab.name} "
-    read = f"tshark -r {capture} -o ip.check_checksum:TRUE -c 5" if capture else None
+    read = f"tshark -r {shlex.quote(str(capture))} -o ip.check_checksum:TRUE -c 5" if capture else None
     return f"""
 The lab stays. Try:
 
