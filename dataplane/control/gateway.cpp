@@ -128,6 +128,7 @@ void Gateway::start_workers() {
     for (const auto& opened : tables_->take_opened()) counters_->opened(opened.slot);
     links_.emplace(*ports_, tables_->neighbours, tables_->routes,
                    Injection{ports_->for_worker(0).pool, workers_.front()->inject()});
+    links_->announce_own(Steady::now());
     facts_.emplace(telemetry::Facts{.name = config_.name,
                                     .tables = *tables_,
                                     .ports = *ports_,
@@ -218,7 +219,10 @@ void Gateway::take_messages(neighbour::Time now) {
         worker::DropSample sample;
         for (unsigned i = 0; i < kMost && worker->samples().pop(sample); ++i) samples_.add(sample);
     }
-    for (const auto& address : tables_->take_new_addresses()) links_->announce(address, now);
+    for (const auto& [before, after] : tables_->take_address_changes()) {
+        if (before) links_->withdraw(*before);
+        if (after) links_->announce(*after, now);
+    }
 }
 
 void Gateway::settle() {

@@ -16,8 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto kPollLinks = 200ms;
-constexpr unsigned kAnnouncements = 3;
-constexpr auto kAnnouncementPause = 1s;
+// Frames a tick: a fraction of what the ring to the worker holds.
+constexpr std::size_t kAnnouncedAtOnce = 64;
 
 // The port's own address to ask with: on the target's prefix, else any of its family.
 const IpAddress* own_address(const port::Port& port, const IpAddress& target) {
@@ -40,35 +40,24 @@ Links::Links(const port::Ports& ports, neighbour::Neighbours& neighbours,
       up_(ports.all().size(), true) {}
 
 void Links::announce(const IpAddress& address, neighbour::Time now) {
-    if (const auto* port = routes_.on_link_uplink(address)) announce_on(port->id, address, now);
+    if (const auto* port = routes_.on_link_uplink(address))
+        announcements_.put({port->id, address}, now);
+}
+
+void Links::withdraw(const IpAddress& address) {
+    announcements_.remove(address);
 }
 
 void Links::announce_own(neighbour::Time now) {
     for (const auto& port : ports_.all())
-        for (const auto& own : port.addresses) announce_on(port.id, own.address, now);
-}
-
-void Links::announce_on(PortId port, const IpAddress& address, neighbour::Time now) {
-    const Announcement announcement{port, address, now, kAnnouncements};
-    const auto at = std::find_if(announcements_.begin(), announcements_.end(),
-                                 [&](const Announcement& a) { return a.address == address; });
-    if (at != announcements_.end())
-        *at = announcement;
-    else
-        announcements_.push_back(announcement);
+        for (const auto& own : port.addresses) announcements_.put({port.id, own.address}, now);
 }
 
 bool Links::tick(neighbour::Time now) {
     const bool changed = now >= next_poll_ && poll_links(now);
     neighbours_.tick(now);
     for (const auto& request : neighbours_.take_requests()) ask(request);
-    for (auto& announcement : announcements_) {
-        if (now < announcement.due) continue;
-        send(announcement);
-        announcement.due = now + kAnnouncementPause;
-        --announcement.left;
-    }
-    std::erase_if(announcements_, [](const Announcement& a) { return a.left == 0; });
+    for (const auto& here : announcements_.take(now, kAnnouncedAtOnce)) say(here);
     return changed;
 }
 
@@ -82,7 +71,9 @@ bool Links::poll_links(neighbour::Time now) {
         changed = true;
         spdlog::warn("port {} ({}): the link is {}", port.id.value, port.name, up ? "up" : "down");
         routes_.link(port.id, up);
-        if (up) neighbours_.link_changed(port.id, now);
+        if (!up) continue;
+        neighbours_.link_changed(port.id, now);
+        announcements_.link_up(port.id, now);
     }
     return changed;
 }
@@ -106,13 +97,13 @@ void Links::ask(const neighbour::Request& request) {
     send(port.id, std::span(frame).first(size));
 }
 
-void Links::send(const Announcement& announcement) {
-    const wire::Neighbour self{announcement.address, ports_[announcement.port].mac};
+void Links::say(const neighbour::Key& here) {
+    const wire::Neighbour self{here.address, ports_[here.port].mac};
     std::array<std::uint8_t, wire::kNeighbourFrame> frame{};
-    const auto size = announcement.address.is_v4() ? wire::write_arp_announcement(frame, self)
-                                                   : wire::write_unsolicited_advertisement(
-                                                         frame, self, wire::NeighbourRole::router);
-    send(announcement.port, std::span(frame).first(size));
+    const auto size = here.address.is_v4() ? wire::write_arp_announcement(frame, self)
+                                           : wire::write_unsolicited_advertisement(
+                                                 frame, self, wire::NeighbourRole::router);
+    send(here.port, std::span(frame).first(size));
 }
 
 // A frame that finds no buffer or no room is not sent: it is asked or told again.

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/neighbour/announcements.hpp"
 #include "dataplane/neighbour/neighbour.hpp"
 #include "dataplane/port/port.hpp"
 #include "dataplane/reachability/routes.hpp"
@@ -30,27 +31,20 @@ class Links {
     Links(const port::Ports& ports, neighbour::Neighbours& neighbours, reachability::Routes& routes,
           Injection injection);
 
-    // Tells an on-link uplink that the address is here now: gratuitous ARP, or an unsolicited
-    // advertisement, three times a second apart, since either may be lost.
+    // Tells an on-link uplink that the address is here now, or no longer to be announced.
     void announce(const IpAddress& address, neighbour::Time now);
-    // The same for the gateway's own addresses, which may have been another machine's or another
-    // MAC's before the start.
+    void withdraw(const IpAddress& address);
+    // The gateway's own addresses, which may have been another machine's or another MAC's before
+    // the start.
     void announce_own(neighbour::Time now);
     // Polls the links, sends what the neighbours ask and what is to be announced. True if a
     // link changed.
     bool tick(neighbour::Time now);
 
   private:
-    struct Announcement {
-        PortId port;
-        IpAddress address;
-        neighbour::Time due;
-        unsigned left;
-    };
     bool poll_links(neighbour::Time now);
     void ask(const neighbour::Request& request);
-    void announce_on(PortId port, const IpAddress& address, neighbour::Time now);
-    void send(const Announcement& announcement);
+    void say(const neighbour::Key& here);
     void send(PortId port, std::span<const std::uint8_t> frame);
 
     const port::Ports& ports_;
@@ -59,7 +53,7 @@ class Links {
     Injection injection_;
     std::vector<bool> up_;
     neighbour::Time next_poll_;
-    std::vector<Announcement> announcements_;
+    neighbour::Announcements announcements_;
 };
 
 }  // namespace sluice::control

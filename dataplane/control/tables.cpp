@@ -171,8 +171,8 @@ void Tables::install(const policy::Delta& delta, neighbour::Time now) {
         if (after)
             reachability.put_sender({after->source, after->vpc, after->host, after->key.mac});
     }
-    for (const auto& [before, after] : delta.public_addresses)
-        if (after) new_addresses_.push_back(*after);
+    address_changes_.insert(address_changes_.end(), delta.public_addresses.begin(),
+                            delta.public_addresses.end());
     reachability.build();
 }
 
@@ -198,8 +198,8 @@ void Tables::reclaim() {
     reachability.reclaim();
 }
 
-std::vector<IpAddress> Tables::take_new_addresses() {
-    return std::exchange(new_addresses_, {});
+std::vector<policy::Change<IpAddress>> Tables::take_address_changes() {
+    return std::exchange(address_changes_, {});
 }
 std::vector<Opened> Tables::take_opened() {
     return std::exchange(opened_, {});

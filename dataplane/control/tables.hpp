@@ -51,8 +51,8 @@ class Tables {
     // Frees what the last grace periods have released.
     void reclaim();
 
-    // Addresses that the gateway answers for on an uplink since the last call.
-    [[nodiscard]] std::vector<IpAddress> take_new_addresses();
+    // Addresses that the gateway answers for on an uplink, or no longer, since the last call.
+    [[nodiscard]] std::vector<policy::Change<IpAddress>> take_address_changes();
     [[nodiscard]] std::vector<Opened> take_opened();
 
     // The reader's number of the control thread, when it looks at sessions.
@@ -74,7 +74,7 @@ class Tables {
     void install(const policy::Delta& delta, neighbour::Time now);
     void install_meters(const policy::Delta& delta);
 
-    std::vector<IpAddress> new_addresses_;
+    std::vector<policy::Change<IpAddress>> address_changes_;
     std::vector<Opened> opened_;
 };
 

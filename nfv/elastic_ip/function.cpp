@@ -203,13 +203,20 @@ class ElasticIp final : public NetworkFunction {
         return {};
     }
 
+    static bool leads_to_the_same(const PublicAddressRow& row, const openflow::Entry& after) {
+        const auto next = PublicAddressRow::decode(after);
+        return next && next->vpc == row.vpc && next->private_address == row.private_address;
+    }
+
     // Concerns the VPC that loses the address and the one that gains it.
     static Result<void> apply_public(State& state, const EntryChange& change, Commit& commit) {
+        bool stays = false;  // with whom it was
         if (change.before != nullptr) {
             const auto row = PublicAddressRow::decode(*change.before);
             if (!row) return row.error();
             commit.concerns(row->vpc);
             state.by_public.remove({kOutside, row->public_address});
+            if (change.after != nullptr) stays = leads_to_the_same(*row, *change.after);
             if (change.after == nullptr) commit.change_public_address(row->public_address, false);
         }
         if (change.after != nullptr) {
@@ -221,8 +228,10 @@ class ElasticIp final : public NetworkFunction {
                                  row->private_address,
                                  row->meter,
                                  row->cookie});
+            // Announced on a link also where it only changes hands: its neighbours may have been
+            // told otherwise in between.
+            if (!stays) commit.change_public_address(row->public_address, true);
             if (change.before == nullptr) {
-                commit.change_public_address(row->public_address, true);
                 // Connections to it left on the uplink so far; they end here now.
                 commit.concerns(kOutside);
             }
