@@ -13,9 +13,8 @@ namespace sluice::api {
 namespace {
 
 // Kinds and features of the API that later releases bring.
-constexpr std::array<std::string_view, 9> kLaterKinds = {
-    "bandwidths", "nat-gateways", "load-balancers", "peerings", "gpu-servers",
-    "traces",     "quotas",       "batch",          "watch"};
+constexpr std::array<std::string_view, 7> kLaterKinds = {
+    "load-balancers", "peerings", "gpu-servers", "traces", "quotas", "batch", "watch"};
 constexpr std::array<std::string_view, 2> kLaterHeaders = {"If-Match", "Idempotency-Key"};
 
 template <class Names>
@@ -222,6 +221,14 @@ void Api::handle(http::Request request, http::Respond respond) {
     auto path = split_path(call->request.path);
     auto parameters = http::parse_query(call->request.query);
     if (!path || !parameters) return call->fail(400, "the request's target is malformed");
+    const auto is_text = [](const auto& all, const auto& of) {
+        return std::all_of(all.begin(), all.end(), of);
+    };
+    if (!is_text(*path, [](const auto& part) { return http::is_utf8(part); }) ||
+        !is_text(*parameters, [](const auto& pair) {
+            return http::is_utf8(pair.first) && http::is_utf8(pair.second);
+        }))
+        return call->fail(400, "the request's target is not UTF-8");
     if (path->empty() || path->front() != "v1")
         return call->fail(404, "there is nothing at " + call->request.path);
     path->erase(path->begin());

@@ -96,6 +96,24 @@ std::string percent_encode(std::string_view text) {
     return result;
 }
 
+bool is_utf8(std::string_view text) {
+    const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    for (std::size_t i = 0; i < text.size();) {
+        const unsigned char first = at(i++);
+        if (first < 0x80) continue;
+        const std::size_t more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
+        if (first < 0xc2 || first > 0xf4 || text.size() - i < more) return false;
+        // The second octet's range is what rules out long forms, surrogates and what is too high.
+        const unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+        const unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+        if (at(i) < least || at(i) > most) return false;
+        for (std::size_t k = 1; k < more; ++k)
+            if ((at(i + k) & 0xc0) != 0x80) return false;
+        i += more;
+    }
+    return true;
+}
+
 std::optional<std::vector<std::pair<std::string, std::string>>> parse_query(
     std::string_view query) {
     std::vector<std::pair<std::string, std::string>> result;

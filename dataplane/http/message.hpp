@@ -49,6 +49,9 @@ std::optional<std::string> percent_decode(std::string_view text);
 // Everything but the unreserved characters of RFC 3986 section 2.3 is encoded.
 std::string percent_encode(std::string_view text);
 
+// RFC 3629: well-formed, shortest forms, no surrogates, up to U+10FFFF.
+bool is_utf8(std::string_view text);
+
 // The pairs of a query (`a=1&b=2`), decoded, in their order; '+' is a space. Nothing where
 // percent_decode refuses a part.
 std::optional<std::vector<std::pair<std::string, std::string>>> parse_query(std::string_view query);

@@ -26,6 +26,16 @@ TEST_CASE("a query is a list of pairs in their order") {
     CHECK_FALSE(parse_query("a=%f"));
 }
 
+TEST_CASE("text is UTF-8 or it is not") {
+    for (const auto* text : {"", "abc", "\xc3\xa4", "\xe2\x82\xac", "\xed\x9f\xbf", "\xee\x80\x80",
+                             "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
+        CHECK(is_utf8(text));
+    for (const auto* text : {"\xff", "\xfe", "\x80", "\xc3", "\xc3(", "\xc0\xaf", "\xc1\xbf",
+                             "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe2\x82", "\xf0\x8f\xbf\xbf",
+                             "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "a\xf0\x9f\x98"})
+        CHECK_FALSE(is_utf8(text));
+}
+
 TEST_CASE("a header is found whatever the case of its name") {
     const std::vector<Header> headers = {{"Content-Type", "x"}, {"ETag", "\"1\""}};
     CHECK(find_header(headers, "etag") == "\"1\"");

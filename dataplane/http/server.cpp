@@ -16,6 +16,7 @@
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
+#include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 #include <tuple>
@@ -300,8 +301,11 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
         auto message = parser.release();
         auto request = plain(message);
         request.body = std::move(message.body());
+        const Reading reading{
+            .version = version, .keep_alive = keep_alive, .body = request.method != "HEAD"};
+        if (!reading.body) request.method = "GET";
         auto response = co_await answer(self, connection, std::move(request));
-        co_return co_await write(self, connection, std::move(response), version, keep_alive);
+        co_return co_await write(self, connection, std::move(response), reading);
     }
 
     // Without the body.
@@ -338,24 +342,35 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
             initiate, asio::use_awaitable, std::move(request));
     }
 
+    // How the client reads what it is answered.
+    struct Reading {
+        unsigned version = 11;
+        bool keep_alive = false;
+        bool body = true;
+    };
+
     static asio::awaitable<bool> write(Impl& self, const ConnectionPtr& connection,
-                                       Response response, unsigned version, bool keep_alive) {
+                                       Response response, Reading reading) {
         Message message;
-        message.version(version);
+        message.version(reading.version);
         message.result(response.status);
         for (const auto& header : response.headers) message.insert(header.name, header.value);
         if (!response.content_type.empty())
             message.set(beast::http::field::content_type, response.content_type);
         message.body() = std::move(response.body);
-        message.keep_alive(keep_alive);
+        message.keep_alive(reading.keep_alive);
         if (response.status != 204 && response.status != 304)
             message.content_length(message.body().size());
         error_code error;
         Connection::arm(connection, self.limits.write_time);
-        co_await beast::http::async_write(connection->socket, message,
-                                          asio::redirect_error(asio::use_awaitable, error));
+        auto token = asio::redirect_error(asio::use_awaitable, error);
+        beast::http::response_serializer<beast::http::string_body> serializer(message);
+        if (reading.body)
+            co_await beast::http::async_write(connection->socket, serializer, token);
+        else
+            co_await beast::http::async_write_header(connection->socket, serializer, token);
         connection->disarm();
-        co_return !error && keep_alive;
+        co_return !error && reading.keep_alive;
     }
 
     static asio::awaitable<void> refuse_with(Impl& self, const ConnectionPtr& connection,
@@ -367,7 +382,7 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
     static asio::awaitable<void> refuse_with(Impl& self, const ConnectionPtr& connection,
                                              Response response) {
         self.enter(*connection, Stage::refused);
-        co_await write(self, connection, std::move(response), 11, false);
+        co_await write(self, connection, std::move(response), {});
         error_code error;
         connection->socket.shutdown(tcp::socket::shutdown_send, error);
         connection->buffer.clear();

@@ -13,6 +13,7 @@
 // whole header, then idle between two requests, then without a whole body). What is being
 // answered is never cut off; only when there is nothing else, the new one gets 503. One peer
 // (an IPv4 address, an IPv6 /64) cannot take more than its share of unfinished ones either.
+// HEAD is handled as GET, and answered without the body (RFC 9110 section 9.3.2).
 // What it refuses by itself, through `refuse`: malformed requests (400), a request that
 // takes too long to arrive (408), a body over the limit (413), headers over the limit
 // (431), an unknown transfer coding (501), too many connections (503). After each of

@@ -115,6 +115,20 @@ TEST_CASE("requests and responses pass whole, over one connection") {
     }
 }
 
+TEST_CASE("HEAD is answered as GET is, without the body, and the connection goes on") {
+    const Fixture f;
+    const auto answer = f.raw(
+        "HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n"
+        "GET /y HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    const auto end = answer.find("\r\n\r\n");
+    REQUIRE(end != std::string::npos);
+    const std::string would_be = "GET /x ";
+    CHECK(answer.starts_with("HTTP/1.1 200"));
+    CHECK(answer.find("Content-Length: " + std::to_string(would_be.size())) < end);
+    CHECK(answer.substr(end + 4).starts_with("HTTP/1.1 200"));
+    CHECK(answer.ends_with("GET /y "));
+}
+
 TEST_CASE("a handler may answer later") {
     const Fixture fixture;
     Client client(fixture.origin());

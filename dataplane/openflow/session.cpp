@@ -88,6 +88,8 @@ void Session::on_closed(const std::string& reason) {
 
 void Session::on_message(MessageView message) {
     ++context_->counters.messages;
+    has_spoken_ = true;
+    last_heard_ = std::chrono::steady_clock::now();
     dispatch(message);
 }
 

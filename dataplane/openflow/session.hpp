@@ -67,6 +67,10 @@ class Session final : public Connection::Handler, public std::enable_shared_from
     ~Session() override;
     void close();
 
+    // How long its peer has said nothing but HELLO and ECHO; and whether it ever did.
+    [[nodiscard]] bool has_spoken() const { return has_spoken_; }
+    [[nodiscard]] std::chrono::steady_clock::time_point last_heard() const { return last_heard_; }
+
     void on_open() override;
     void on_message(MessageView message) override;
     void on_drained() override;
@@ -131,6 +135,8 @@ class Session final : public Connection::Handler, public std::enable_shared_from
     std::function<void(const std::string&)> ended_;
     std::deque<std::shared_ptr<Waiting>> waiting_;
     std::optional<Bytes> held_;
+    bool has_spoken_ = false;
+    std::chrono::steady_clock::time_point last_heard_ = std::chrono::steady_clock::now();
     std::vector<Modification> batch_;
     bool batch_posted_ = false, settling_ = false;
     Bundles bundles_;

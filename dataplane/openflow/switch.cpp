@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <random>
+#include <tuple>
 #include <unordered_set>
 
 #include "dataplane/openflow/dump.hpp"
@@ -91,7 +92,7 @@ struct Switch::State : std::enable_shared_from_this<Switch::State> {
     explicit State(std::shared_ptr<SwitchContext> shared) : context(std::move(shared)) {}
 
     void serve(StreamSocket socket) {
-        if (accepted.size() >= context->settings.connections) {
+        if (accepted.size() >= context->settings.connections && !make_room()) {
             context->say_rarely("refused a connection: " + std::to_string(accepted.size()) +
                                 " are open already");
             return;
@@ -102,6 +103,27 @@ struct Switch::State : std::enable_shared_from_this<Switch::State> {
                                               if (const auto self = weak.lock())
                                                   self->accepted.erase(number);
                                           });
+    }
+
+    // False: whoever is connected has spoken not long ago.
+    bool make_room() {
+        if (accepted.empty()) return false;
+        const auto last = std::min_element(
+            accepted.begin(), accepted.end(), [](const auto& one, const auto& other) {
+                const auto rank = [](const auto& entry) {
+                    return std::make_tuple(entry.second->has_spoken(), entry.second->last_heard(),
+                                           entry.first);
+                };
+                return rank(one) < rank(other);
+            });
+        const auto& session = *last->second;
+        const auto silent = std::chrono::steady_clock::now() - session.last_heard();
+        if (session.has_spoken() && silent < context->settings.silence) return false;
+        context->say_rarely("closed a silent connection to make room for another");
+        const auto closing = last->second;
+        accepted.erase(last);
+        closing->close();
+        return true;
     }
 
     std::shared_ptr<SwitchContext> context;

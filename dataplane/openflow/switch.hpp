@@ -27,11 +27,14 @@
 namespace sluice::openflow {
 
 struct SwitchSettings {
-    std::string listen;                       // "unix:/run/sluice/gw1.of"; empty: none
-    std::vector<std::string> controllers;     // "tcp:127.0.0.1:6653" (loopback only), "unix:PATH"
-    std::size_t connections = 64;             // accepted at a time
-    std::size_t bundles = 16;                 // open at a time, of one connection
-    std::size_t bundle_messages = 2'000'000;  // in one bundle
+    std::string listen;                    // "unix:/run/sluice/gw1.of"; empty: none
+    std::vector<std::string> controllers;  // "tcp:127.0.0.1:6653" (loopback only), "unix:PATH"
+    // Accepted at a time. One more takes the place of the one that has been silent longest, of
+    // those first that never said anything; nobody who spoke within `silence` is in its way.
+    std::size_t connections = 64;
+    std::chrono::milliseconds silence{10'000};
+    std::size_t bundles = 16;                          // open at a time, of one connection
+    std::size_t bundle_messages = 2'000'000;           // in one bundle
     std::size_t bundle_octets = std::size_t{1} << 29;  // in all bundles together
     std::chrono::milliseconds bundle_idle{60'000};     // then it is discarded
     std::chrono::milliseconds first_retry{100};        // of a controller

@@ -322,6 +322,62 @@ TEST_CASE("match fields cover what is narrower and overlap where a packet may be
     CHECK_FALSE(overlaps(route("10.0.0.0/8"), route("fd00::/8")));
 }
 
+TEST_CASE("silent connections make room for another, one that speaks does not") {
+    SwitchSettings settings;
+    settings.connections = 64;
+    settings.silence = 300ms;
+    World world(settings);  // its client has said HELLO
+    const boost::asio::generic::stream_protocol protocol(AF_UNIX, 0);
+    const auto connect = [&] {
+        int ends[2];
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+        world.gateway.serve(Connection::Socket(world.loop, protocol, ends[0]));
+        return Connection::Socket(world.loop, protocol, ends[1]);
+    };
+    world.client.send(add(vni(1)));
+    world.client.barrier();
+    REQUIRE(world.hears(1));
+    std::vector<Connection::Socket> silent;  // not even a HELLO
+    for (int i = 0; i < 63; ++i) silent.push_back(connect());
+    Client other;
+    other.connection = Connection::start(connect(), other);
+    REQUIRE(world.run([&] { return other.is_open; }));
+    other.barrier();
+    REQUIRE(world.run([&] { return !other.heard.empty(); }));
+    CHECK(other.heard == Words{"barrier"});
+    // The one that spoke first is still served, although it is the oldest.
+    world.client.barrier();
+    REQUIRE(world.hears(2));
+    CHECK(world.client.heard == Words{"barrier", "barrier"});
+    // Where all have spoken, only long silence makes room.
+    silent.clear();
+    world.settle();
+    std::vector<std::unique_ptr<Client>> busy;
+    for (int i = 0; i < 62; ++i) {
+        busy.push_back(std::make_unique<Client>());
+        busy.back()->connection = Connection::start(connect(), *busy.back());
+        busy.back()->barrier();
+    }
+    REQUIRE(world.run([&] {
+        return std::all_of(busy.begin(), busy.end(),
+                           [](const auto& one) { return one->heard == Words{"barrier"}; });
+    }));
+    Client late;
+    late.connection = Connection::start(connect(), late);
+    REQUIRE(world.run([&] { return !late.heard.empty(); }));
+    CHECK(late.heard.front().starts_with("closed"));
+    world.run([] { return false; }, settings.silence);
+    other.barrier();
+    REQUIRE(world.run([&] { return other.heard.size() == 2; }));
+    Client later;
+    later.connection = Connection::start(connect(), later);
+    REQUIRE(world.run([&] { return later.is_open; }));
+    CHECK(other.heard == Words{"barrier", "barrier"});
+    for (const auto& one : busy) one->connection->close();
+    other.connection->close();
+    later.connection->close();
+}
+
 TEST_CASE("a switch keeps trying to reach its controller") {
     const std::string path = "/tmp/sluice-switch-test." + std::to_string(::getpid());
     boost::asio::io_context loop;
