@@ -169,6 +169,7 @@ TEST_CASE("what is wrong with a pool, elastic IP or route is named, and nothing 
            R"({"cidr":"203.0.113.0/29","mode":"on_link","reserved":["203.0.113.1/32"]})");
     const auto elastic =
         f.make("elastic-ips", R"({"address":"203.0.113.2","endpoint_id":")" + endpoint + "\"}");
+    const auto bandwidth = f.make("bandwidths", R"({"mbps":100})");
     const auto table = f.make("route-tables", R"({"vpc_id":")" + n.vpc + "\"}");
     const auto routes = [](const std::string& route) { return R"({"routes":[)" + route + "]}"; };
     const std::string route_tables = "/v1/route-tables/" + table;
@@ -187,17 +188,101 @@ TEST_CASE("what is wrong with a pool, elastic IP or route is named, and nothing 
         {"taken", "POST", "/v1/elastic-ips", R"({"address":"203.0.113.2"})", 409, {"/address"}},
         {"endpoint has one", "POST", "/v1/elastic-ips", R"({"endpoint_id":")" + endpoint + "\"}", 409, {"/endpoint_id"}},
         {"bandwidth 0", "PATCH", "/v1/elastic-ips/" + elastic, R"({"bandwidth_mbps":0})", 422, {"/bandwidth_mbps"}},
-        {"bandwidth_id", "PATCH", "/v1/elastic-ips/" + elastic, R"({"bandwidth_id":null})", 422, {"/bandwidth_id"}},
+        {"no such bandwidth", "PATCH", "/v1/elastic-ips/" + elastic, R"({"bandwidth_id":")" + endpoint + "\"}", 404, {"/bandwidth_id"}},
+        {"both limits", "PATCH", "/v1/elastic-ips/" + elastic, R"({"bandwidth_mbps":5,"bandwidth_id":")" + bandwidth + "\"}", 422, {"/bandwidth_id"}},
+        {"bandwidth without rate", "POST", "/v1/bandwidths", "{}", 422, {"/mbps"}},
+        {"rate 0", "POST", "/v1/bandwidths", R"({"mbps":0})", 422, {"/mbps"}},
+        {"rate beyond a meter's", "POST", "/v1/bandwidths", R"({"mbps":4000001})", 422, {"/mbps"}},
+        {"burst under a packet", "POST", "/v1/bandwidths", R"({"mbps":5,"burst_kbit":79})", 422, {"/burst_kbit"}},
+        {"bandwidth's addresses", "PATCH", "/v1/bandwidths/" + bandwidth, R"({"elastic_ip_ids":[]})", 422, {"/elastic_ip_ids"}},
         {"only if free", "PATCH", "/v1/elastic-ips/" + elastic, R"({"only_if_free":true,"endpoint_id":")" + n.endpoint(f) + "\"}", 409, {"/endpoint_id"}},
         {"endpoint in use", "DELETE", "/v1/endpoints/" + endpoint, "", 409, {""}},
         {"own block", "PATCH", route_tables, routes(R"({"destination":"10.0.1.0/24","next_hop":"blackhole"})"), 422, {"/routes/0/destination"}},
         {"twice", "PATCH", route_tables, routes( R"({"destination":"0.0.0.0/0","next_hop":"internet"},{"destination":"0.0.0.0/0","next_hop":"blackhole"})"), 422, {"/routes/1/destination"}},
         {"nowhere", "PATCH", route_tables, routes(R"({"destination":"0.0.0.0/0","next_hop":{}})"), 422, {"/routes/0/next_hop"}},
-        {"NAT gateway", "PATCH", route_tables, routes(R"({"destination":"0.0.0.0/0","next_hop":{"nat_gateway_id":"x"}})"), 422, {"/routes/0/next_hop/nat_gateway_id"}},
+        {"peering", "PATCH", route_tables, routes(R"({"destination":"0.0.0.0/0","next_hop":{"peering_id":"x"}})"), 422, {"/routes/0/next_hop/peering_id"}},
         {"main table", "DELETE", "/v1/route-tables/" + f.get("/v1/route-tables?is_main=true").text("/items/0/id"), "", 409, {""}},
     };
     // clang-format on
     for (const auto& refusal : refusals) check_refused(f, refusal);
+}
+
+TEST_CASE("what is wrong with a NAT gateway is named, and nothing changes") {
+    Fixture f;
+    Network n(f), other(f);
+    f.make("external-pools", R"({"cidr":"203.0.113.0/27"})");
+    const auto endpoint = n.endpoint(f);
+    const auto attached =
+        f.make("elastic-ips", R"({"name":"web","endpoint_id":")" + endpoint + "\"}");
+    const auto limit = f.make("bandwidths", R"({"mbps":100})");
+    const auto shared = f.make("elastic-ips", R"({"name":"shared"})");
+    const auto slow = f.make("elastic-ips", R"({"bandwidth_mbps":5})");
+    const auto unused = f.make("elastic-ips", "{}");
+    const auto body = [&](const std::string& more, const std::string& vpc) {
+        return R"({"name":"out","vpc_id":")" + vpc + "\"," + more + "}";
+    };
+    const auto addresses = [](const std::vector<std::string>& ids) {
+        std::string list;
+        for (const auto& id : ids) list += (list.empty() ? "\"" : ",\"") + id + "\"";
+        return R"("elastic_ip_ids":[)" + list + "]";
+    };
+    const auto nat = f.make("nat-gateways", body(addresses({shared}), n.vpc));
+    const auto at = "/v1/nat-gateways/" + nat;
+    const auto table = "/v1/route-tables/" +
+                       f.get("/v1/route-tables?is_main=true&vpc_id=" + n.vpc).text("/items/0/id");
+    const auto theirs =
+        "/v1/route-tables/" +
+        f.get("/v1/route-tables?is_main=true&vpc_id=" + other.vpc).text("/items/0/id");
+    const auto routes = [&](const std::string& destination) {
+        return R"({"routes":[{"destination":")" + destination +
+               R"(","next_hop":{"nat_gateway_id":")" + nat + "\"}}]}";
+    };
+    REQUIRE(f.patch(table, routes("0.0.0.0/0")).status == 200);
+    const std::string path = "/v1/nat-gateways", elastic = "/v1/elastic-ips/";
+    const auto free = addresses({unused});
+    std::vector<std::string> many;
+    for (int i = 0; i < 17; ++i) many.push_back(f.make("elastic-ips", "{}"));
+    // clang-format off
+    const Refusal refusals[] = {
+        {"no VPC", "POST", path, "{" + free + "}", 422, {"/vpc_id"}},
+        {"no addresses", "POST", path, R"({"vpc_id":")" + n.vpc + "\"}", 422, {"/elastic_ip_ids"}},
+        {"an empty list", "POST", path, body(addresses({}), n.vpc), 422, {"/elastic_ip_ids"}},
+        {"17 addresses", "POST", path, body(addresses(many), n.vpc), 422, {"/elastic_ip_ids"}},
+        {"unknown address", "POST", path, body(addresses({n.vpc}), n.vpc), 404, {"/elastic_ip_ids/0"}},
+        {"twice the same", "POST", path, body(addresses({unused, unused}), n.vpc), 422, {"/elastic_ip_ids/1"}},
+        {"an endpoint's", "POST", path, body(addresses({unused, attached}), n.vpc), 409, {"/elastic_ip_ids/1"}},
+        {"another NAT gateway's", "POST", path, body(addresses({shared}), n.vpc), 409, {"/elastic_ip_ids/0"}},
+        {"half a block of ports", "POST", path, body(free + R"(,"ports_per_endpoint":100)", n.vpc), 422, {"/ports_per_endpoint"}},
+        {"no port", "POST", path, body(free + R"(,"ports_per_endpoint":0)", n.vpc), 422, {"/ports_per_endpoint"}},
+        {"more than there are", "POST", path, body(free + R"(,"ports_per_endpoint":64576)", n.vpc), 422, {"/ports_per_endpoint"}},
+        {"unknown mapping", "POST", path, body(free + R"(,"mapping":"address_dependent")", n.vpc), 422, {"/mapping"}},
+        {"unknown filtering", "POST", path, body(free + R"(,"filtering":"none")", n.vpc), 422, {"/filtering"}},
+        {"open filter, closed mapping", "POST", path, body(free + R"(,"mapping":"address_and_port_dependent","filtering":"endpoint_independent")", n.vpc), 422, {"/filtering"}},
+        {"two limits", "PATCH", at, "{" + addresses({shared, slow}) + "}", 422, {"/elastic_ip_ids/1"}},
+        {"another VPC", "PATCH", at, R"({"vpc_id":")" + other.vpc + "\"}", 422, {"/vpc_id"}},
+        {"in use by a route", "DELETE", at, "", 409, {""}},
+        {"an address in use", "DELETE", elastic + shared, "", 409, {""}},
+        {"attach its address", "PATCH", elastic + shared, R"({"endpoint_id":")" + n.endpoint(f) + "\"}", 409, {"/endpoint_id"}},
+        {"a VPC in use", "DELETE", "/v1/vpcs/" + n.vpc, "", 409, {""}},
+        {"route of another VPC", "PATCH", theirs, routes("0.0.0.0/0"), 422, {"/routes/0/next_hop/nat_gateway_id"}},
+        {"IPv6", "PATCH", table, routes("::/0"), 422, {"/routes/0/next_hop/nat_gateway_id"}},
+        {"no such NAT gateway", "PATCH", table, R"({"routes":[{"destination":"0.0.0.0/0","next_hop":{"nat_gateway_id":")" + n.vpc + "\"}}]}", 404, {"/routes/0/next_hop/nat_gateway_id"}},
+        {"two next hops", "PATCH", table, R"({"routes":[{"destination":"0.0.0.0/0","next_hop":{"internet":true,"nat_gateway_id":")" + nat + "\"}}]}", 422, {"/routes/0/next_hop"}},
+    };
+    // clang-format on
+    for (const auto& refusal : refusals) check_refused(f, refusal);
+    // Who is in the way is named.
+    CHECK(f.post(path, body(addresses({shared}), n.vpc)).text("/errors/0/detail") ==
+          "elastic_ip shared (" + shared + ") is an address of nat_gateway out (" + nat +
+              ") already");
+    CHECK(f.patch(at, "{" + addresses({attached}) + "}").text("/errors/0/detail") ==
+          "elastic_ip web (" + attached + ") is attached to endpoint (" + endpoint +
+              "): detach it first");
+    CHECK(f.remove(at).text("/errors/0/detail").starts_with("it is used by route_table main ("));
+    // A limit that one of two addresses has is the other's, too.
+    CHECK(f.patch(at, "{" + addresses({shared, unused}) + "}").status == 200);
+    CHECK(f.patch(elastic + unused, R"({"bandwidth_id":")" + limit + "\"}").status == 422);
+    CHECK(f.get(elastic + unused).text("/nat_gateway_id") == nat);
 }
 
 TEST_CASE("a body that is no JSON object is refused, whatever it is") {
@@ -309,8 +394,8 @@ TEST_CASE("what a gateway reports is read; what is malformed in it is as if not 
 
 TEST_CASE("what a later release brings is 501, what nobody has is 404") {
     Fixture f;
-    for (const auto* kind : {"bandwidths", "nat-gateways", "load-balancers", "peerings",
-                             "gpu-servers", "quotas", "batch", "watch", "traces"})
+    for (const auto* kind :
+         {"load-balancers", "peerings", "gpu-servers", "quotas", "batch", "watch", "traces"})
         CHECK(f.get(std::string("/v1/") + kind).status == 501);
     CHECK(f.post("/v1/vpcs?dry_run=true", "{}").status == 501);
     f.extra_headers = {{"If-Match", "\"1\""}};
@@ -321,6 +406,12 @@ TEST_CASE("what a later release brings is 501, what nobody has is 404") {
     for (const auto* target : {"/", "/v2/vpcs", "/v1", "/v1/things", "/v1/vpcs/x/y", "/v1/vpcs/x"})
         CHECK(f.get(target).status == 404);
     CHECK(f.get("/v1/%zz").status == 400);
+    for (const auto* target :
+         {"/v1/vpcs?name=%ff%fe", "/v1/vpcs?%ff=1", "/v1/vpcs/%c0%af", "/v1/vpcs?name=%ed%a0%80"}) {
+        CHECK(f.get(target).status == 400);
+        CHECK(f.get(target).text("/detail") == "the request's target is not UTF-8");
+    }
+    CHECK(f.get("/v1/vpcs?name=%c3%a4").status == 200);
     CHECK(f.call("PUT", "/v1/vpcs").status == 405);
     CHECK(f.call("POST", "/v1/gateways", "{}").status == 405);
     CHECK(f.get("/v1/vpcs?colour=blue").status == 400);

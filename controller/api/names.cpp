@@ -7,8 +7,10 @@
 namespace sluice::api {
 namespace {
 
-constexpr std::array<std::string_view, 6> kNumbered = {
-    "vpc", "source_vpc", "destination_vpc", "endpoint", "source_endpoint", "destination_endpoint"};
+constexpr std::array<std::string_view, 7> kNumbered = {
+    "vpc",        "source_vpc",      "destination_vpc",
+    "endpoint",   "source_endpoint", "destination_endpoint",
+    "nat_gateway"};
 
 std::optional<std::uint64_t> as_number(const json::value& value) {
     boost::system::error_code error;

@@ -44,9 +44,42 @@ json::object with_body(json::object operation, json::object schema) {
 const json::object kString{{"type", "string"}};
 const json::object kInteger{{"type", "integer"}};
 
+json::object array_of(const json::object& items) {
+    return {{"type", "array"}, {"items", items}};
+}
+
+// What an answer says beside the fields (add_read_only of resources.cpp).
+json::object computed(model::Kind kind) {
+    switch (kind) {
+        case model::Kind::vpc:
+            return {{"gateway", kString}};
+        case model::Kind::subnet:
+            return {{"available_ips", kInteger}};
+        case model::Kind::endpoint:
+            return {{"enforcement", json::object{{"type", "object"}}}};
+        case model::Kind::elastic_ip:
+            return {{"nat_gateway_id", json::object{{"type", json::array{"string", "null"}}}}};
+        case model::Kind::bandwidth:
+            return {{"elastic_ip_ids", array_of(kString)}};
+        case model::Kind::gateway:
+            return {{"address", kString},
+                    {"state", kString},
+                    {"reason", kString},
+                    {"generation", kInteger},
+                    {"sessions", kInteger},
+                    {"capacity", kInteger},
+                    {"last_seen", json::object{{"type", json::array{"string", "null"}}}}};
+        default:
+            return {};
+    }
+}
+
 void add_kind(const model::KindInfo& kind, json::object& paths, json::object& schemas) {
     const std::string name(kind.name), path(kind.path);
-    schemas[name] = model::response_schema(kind.kind);
+    auto response = model::response_schema(kind.kind);
+    for (auto& property : computed(kind.kind))
+        response["properties"].as_object()[property.key()] = std::move(property.value());
+    schemas[name] = std::move(response);
     schemas[name + "_list"] = json::object{
         {"type", "object"},
         {"properties",

@@ -45,6 +45,21 @@ void add_read_only(const Service& service, const model::Resource& resource, json
         case model::Kind::subnet:
             shown["available_ips"] = available_addresses(service.state(), resource);
             break;
+        case model::Kind::bandwidth: {
+            json::array sharing;
+            service.state().each_referrer(resource.id, model::Kind::elastic_ip,
+                                          [&](const model::ResourcePtr& elastic) {
+                                              sharing.emplace_back(model::to_string(elastic->id));
+                                              return true;
+                                          });
+            shown["elastic_ip_ids"] = std::move(sharing);
+            break;
+        }
+        case model::Kind::elastic_ip: {
+            const auto nat = service.state().nat_gateway_of(resource);
+            shown["nat_gateway_id"] = nat ? json::value(model::to_string(nat->id)) : nullptr;
+            break;
+        }
         case model::Kind::vpc:
             shown["gateway"] = Service::gateway_of(resource);
             break;

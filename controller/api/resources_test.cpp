@@ -220,6 +220,36 @@ TEST_CASE("an elastic IP takes the pool's first free address and moves at once")
     CHECK(f.patch(at, R"({"endpoint_id":null})").text("/endpoint_id") == "null");
 }
 
+TEST_CASE("elastic IPs share a bandwidth, which names them and stays while they do") {
+    Fixture f;
+    f.gateways->connect("gw1");
+    Network n(f);
+    f.make("external-pools", R"({"cidr":"203.0.113.0/29"})");
+    const auto limit = f.make("bandwidths", R"({"name":"office","mbps":100})");
+    const auto at = "/v1/bandwidths/" + limit;
+    CHECK(f.get(at).text("/status/state") == "active");
+    CHECK(f.get(at).text("/elastic_ip_ids") == "[]");
+    std::vector<std::string> sharing;
+    for (int i = 0; i < 2; ++i)
+        sharing.push_back(f.make(
+            "elastic-ips",
+            R"({"bandwidth_id":")" + limit + R"(","endpoint_id":")" + n.endpoint(f) + "\"}"));
+    const auto shown = f.get(at);
+    for (const auto& id : sharing)
+        CHECK(shown.text("/elastic_ip_ids").find(id) != std::string::npos);
+    CHECK(shown.text("/status/gateways/0/name") == "gw1");
+    CHECK(f.get("/v1/elastic-ips?bandwidth_id=" + limit).text("/items/1/id") == sharing[1]);
+    CHECK(f.remove(at).status == 409);
+    CHECK(f.remove(at).text("/errors/0/detail").find("elastic_ip") != std::string::npos);
+    // From its own limit to a shared one in one request, and back.
+    const auto first = "/v1/elastic-ips/" + sharing[0];
+    CHECK(f.patch(first, R"({"bandwidth_mbps":5})").status == 422);
+    CHECK(f.patch(first, R"({"bandwidth_mbps":5,"bandwidth_id":null})").status == 200);
+    CHECK(f.get(at).text("/elastic_ip_ids") == "[\"" + sharing[1] + "\"]");
+    CHECK(f.patch("/v1/elastic-ips/" + sharing[1], R"({"bandwidth_id":null})").status == 200);
+    CHECK(f.remove(at + "?wait=5").status == 204);
+}
+
 TEST_CASE("an on_link pool never gives out its network, router or broadcast address") {
     Fixture f;
     f.make("external-pools", R"({"cidr":"203.0.113.0/29","mode":"on_link"})");

@@ -205,6 +205,11 @@ struct Service::Impl : std::enable_shared_from_this<Service::Impl> {
             for (const auto& [name, progress] : gateways) add_name(name);
         } else if (resource.kind() == Kind::vpc) {
             add(resource);
+        } else if (resource.kind() == Kind::bandwidth) {
+            state.each_referrer(resource.id, Kind::elastic_ip, [&](const ResourcePtr& elastic) {
+                if (const auto vpc = state.vpc_of(*elastic)) add(*vpc);
+                return true;
+            });
         } else if (resource.kind() == Kind::prefix_list) {
             state.each_referrer(resource.id, Kind::security_group, [&](const ResourcePtr& group) {
                 if (const auto vpc = state.vpc_of(*group)) add(*vpc);

@@ -113,9 +113,8 @@ class Completer {
             case ValueSource::next_hops:
                 offer("internet", "to the internet");
                 offer("blackhole", "dropped in silence");
-                if (std::string_view("endpoint:").starts_with(typed_) && typed_ != "endpoint:")
-                    return offer("endpoint:", "to an endpoint");
-                return objects(*find_kind("endpoint"), "endpoint:");
+                next_hops("endpoint", "to an endpoint");
+                return next_hops("nat-gateway", "to the internet, behind its addresses");
             case ValueSource::endpoint_addresses:
                 for (const auto& item : items(*find_kind("endpoint")))
                     for (const auto* family : {"ip", "ipv6"})
@@ -180,6 +179,15 @@ class Completer {
         const auto id = session_.names().resolve(kind, line_.positionals.front());
         const auto object = session_.api().call("GET", "/v1/" + std::string(kind.path) + "/" + id);
         return object.at(field).as_array();
+    }
+
+    // The prefix alone until it is written; then who can follow it.
+    void next_hops(std::string_view kind, const std::string& meaning) {
+        const auto before = std::string(kind) + ":";
+        if (typed_.starts_with(before))
+            objects(*find_kind(kind), before);
+        else
+            offer(before, meaning);
     }
 
     void files() {

@@ -63,6 +63,7 @@ std::string several_lines(Session& session, std::string_view name, const json::a
     static const KindInfo& group = *find_kind("security-group");
     static const KindInfo& list = *find_kind("prefix-list");
     static const KindInfo& endpoint = *find_kind("endpoint");
+    static const KindInfo& nat_gateway = *find_kind("nat-gateway");
     std::string text;
     const auto by_name = [&](json::object& object, std::string_view field, const KindInfo& kind) {
         if (const auto* id = member(object, field); id && id->is_string())
@@ -77,8 +78,10 @@ std::string several_lines(Session& session, std::string_view name, const json::a
             const auto* id = member(object, "id");
             text += fmt::format("{}  {}\n", id ? cell(*id) : "", describe_rule(object));
         } else {
-            if (auto* hop = object.if_contains("next_hop"); hop && hop->is_object())
+            if (auto* hop = object.if_contains("next_hop"); hop && hop->is_object()) {
                 by_name(hop->get_object(), "endpoint_id", endpoint);
+                by_name(hop->get_object(), "nat_gateway_id", nat_gateway);
+            }
             text += describe_route(object) + "\n";
         }
     }

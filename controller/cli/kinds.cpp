@@ -18,6 +18,9 @@ constexpr Words kFamilies = {"ipv4", "ipv6"};
 constexpr Words kProtocols = {"tcp", "udp", "icmp", "icmpv6", "gre", "esp", "ah", "sctp"};
 constexpr Words kPoolModes = {"routed", "on_link"};
 constexpr Words kAdminStates = {"up", "drain"};
+constexpr Words kNatMappings = {"endpoint_independent", "address_and_port_dependent"};
+constexpr Words kNatFilterings = {"endpoint_independent", "address_dependent",
+                                  "address_and_port_dependent"};
 constexpr Words kBooleans = {"true", "false"};
 
 constexpr FieldInfo kVpc[] = {
@@ -134,9 +137,52 @@ constexpr FieldInfo kElasticIp[] = {
      false,
      {},
      "10^6 bit/s in each direction; `none`: unlimited"},
+    {"bandwidth_id", "bandwidth", reference, create_or_update, false, "bandwidth",
+     "a limit shared with others, instead"},
+    {"nat_gateway_id", {}, reference, never, false, "nat-gateway"},
 };
-constexpr Columns kElasticColumns = {"name",           "address", "endpoint_id",
-                                     "bandwidth_mbps", "state",   "id"};
+constexpr Columns kElasticColumns = {
+    "name",           "address",      "endpoint_id", "nat_gateway_id",
+    "bandwidth_mbps", "bandwidth_id", "state",       "id"};
+
+constexpr FieldInfo kBandwidth[] = {
+    {"mbps", "mbps", number, create_or_update, true, {}, "10^6 bit/s in each direction"},
+    {"burst_kbit", "burst-kbit", number, create_or_update, false, {}, "default: 100 ms"},
+    {"elastic_ip_ids", {}, reference_list, never, false, "elastic-ip"},
+};
+constexpr Columns kBandwidthColumns = {"name",           "mbps",  "burst_kbit",
+                                       "elastic_ip_ids", "state", "id"};
+
+constexpr FieldInfo kNatGateway[] = {
+    {"vpc_id", "vpc", reference, create, true, "vpc", "the VPC it belongs to"},
+    {"elastic_ip_ids", "elastic-ip", reference_list, create_or_update, true, "elastic-ip",
+     "an address that its endpoints share"},
+    {"ports_per_endpoint",
+     "ports-per-endpoint",
+     number,
+     create_or_update,
+     false,
+     {},
+     "of each protocol, a multiple of 64; default: 1024"},
+    {"mapping",
+     "mapping",
+     text,
+     create_or_update,
+     false,
+     {},
+     "one public port for all destinations, or one each",
+     kNatMappings},
+    {"filtering",
+     "filtering",
+     text,
+     create_or_update,
+     false,
+     {},
+     "whose packets a mapped port lets in",
+     kNatFilterings},
+};
+constexpr Columns kNatColumns = {"name",    "vpc_id",    "elastic_ip_ids", "ports_per_endpoint",
+                                 "mapping", "filtering", "state",          "id"};
 
 constexpr FieldInfo kRouteTable[] = {
     {"vpc_id", "vpc", reference, create, true, "vpc", "the VPC it belongs to"},
@@ -166,6 +212,9 @@ constexpr Columns kGatewayColumns = {"name",        "address",    "state",
 
 constexpr Columns kSubnetSpare = {"id", "gateway_ip", "mtu", "available_ips"};
 constexpr Columns kEndpointSpare = {"id", "mac", "ipv6"};
+constexpr Columns kElasticSpare = {"id", "bandwidth_mbps", "bandwidth_id", "nat_gateway_id"};
+constexpr Columns kBandwidthSpare = {"id", "burst_kbit"};
+constexpr Columns kNatSpare = {"id", "filtering", "mapping", "ports_per_endpoint"};
 constexpr Columns kGatewaySpare = {"id", "generation", "last_seen", "capacity"};
 constexpr Columns kSpare = {"id"};
 
@@ -196,7 +245,17 @@ constexpr KindInfo kKinds[] = {
      "internet", "--reserved 203.0.113.0/30", kSpare},
     {"elastic-ip", "elastic-ips", "public addresses that lead to an endpoint", kElasticIp,
      kElasticColumns, true, "sluicectl elastic-ip create --name web --endpoint web1", "web",
-     "--endpoint web2      # moves it at once", kSpare},
+     "--endpoint web2      # moves it at once", kElasticSpare},
+    {"bandwidth", "bandwidths", "limits that elastic IPs share", kBandwidth, kBandwidthColumns,
+     true, "sluicectl bandwidth create --name office --mbps 500", "office", "--mbps 1000",
+     kBandwidthSpare},
+    {"nat-gateway", "nat-gateways", "many endpoints behind shared public addresses", kNatGateway,
+     kNatColumns, true,
+     "sluicectl elastic-ip create --name shared\n"
+     "  sluicectl nat-gateway create --name out --vpc prod --elastic-ip shared\n"
+     "  sluicectl route-table add-route prod/main --destination 0.0.0.0/0 \\\n"
+     "      --next-hop nat-gateway:out",
+     "out", "--ports-per-endpoint 4096", kNatSpare},
     {"route-table", "route-tables", "where a subnet's packets go", kRouteTable, kRouteTableColumns,
      true,
      "sluicectl route-table create --name edge --vpc prod\n"
@@ -243,6 +302,7 @@ std::string title(const KindInfo& kind) {
     std::replace(text.begin(), text.end(), '-', ' ');
     if (text == "vpc") return "VPC";
     if (text == "elastic ip") return "elastic IP";
+    if (text == "nat gateway") return "NAT gateway";
     return text;
 }
 

@@ -89,7 +89,12 @@ json::object next_hop(Session& session, const std::string& text) {
     if (text.starts_with(kEndpoint))
         return {{"endpoint_id",
                  session.names().resolve(*find_kind("endpoint"), text.substr(kEndpoint.size()))}};
-    throw Failure{usage, "--next-hop: internet, blackhole or endpoint:NAME, not " + text};
+    constexpr std::string_view kNatGateway = "nat-gateway:";
+    if (text.starts_with(kNatGateway))
+        return {{"nat_gateway_id", session.names().resolve(*find_kind("nat-gateway"),
+                                                           text.substr(kNatGateway.size()))}};
+    throw Failure{
+        usage, "--next-hop: internet, blackhole, endpoint:NAME or nat-gateway:NAME, not " + text};
 }
 
 // The routes of a table are one field; one is added or taken out of what is there now.
@@ -103,7 +108,9 @@ void change_routes(CLI::App& table, Session& session, bool add) {
               "  sluicectl route-table add-route prod/main --destination 0.0.0.0/0 \\\n"
               "      --next-hop internet\n"
               "  sluicectl route-table add-route prod/main --destination 10.9.0.0/16 \\\n"
-              "      --next-hop endpoint:firewall"
+              "      --next-hop endpoint:firewall\n"
+              "  sluicectl route-table add-route prod/main --destination 0.0.0.0/0 \\\n"
+              "      --next-hop nat-gateway:out"
             : "Example:\n"
               "  sluicectl route-table remove-route prod/main --destination 0.0.0.0/0");
     auto given = std::make_shared<Arguments>();
@@ -114,7 +121,7 @@ void change_routes(CLI::App& table, Session& session, bool add) {
     session.value_sources[destination] = {ValueSource::route_destinations};
     if (add) {
         auto* hop = command->add_option("--next-hop", given->next_hop, "where its packets go");
-        hop->required()->type_name("internet|blackhole|endpoint:NAME");
+        hop->required()->type_name("internet|blackhole|endpoint:NAME|nat-gateway:NAME");
         session.value_sources[hop] = {ValueSource::next_hops};
     }
     add_wait(*command, given->wait);

@@ -127,7 +127,9 @@ std::string describe_route(const json::object& route) {
     if (const auto* next = member(route, "next_hop"); next && next->is_object())
         for (const auto& item : next->get_object()) {
             if (item.value().is_string())
-                hop = fmt::format("endpoint {}", cell(item.value()));
+                hop = fmt::format("{} {}",
+                                  item.key() == "nat_gateway_id" ? "NAT gateway" : "endpoint",
+                                  cell(item.value()));
             else if (item.value().is_bool() && item.value().get_bool())
                 hop = std::string(item.key());
         }

@@ -74,6 +74,9 @@ struct Compiler::Impl {
     void group_changed(const model::Change& change);
     void rule_named(const model::Uuid& vpc, const model::Rule& rule, bool now);
     void endpoint_touched(const model::Uuid& id, const model::Endpoint& endpoint);
+    void elastic_ip_touched(const model::Resource& elastic);
+    void bandwidth_touched(const model::Uuid& bandwidth);
+    void nat_gateway_touched(const model::Resource& nat);
 };
 
 void Compiler::Impl::touched_by(const model::Change& change) {
@@ -99,7 +102,15 @@ void Compiler::Impl::touched_by(const model::Change& change) {
         case Kind::external_pool:
             return;
         case Kind::elastic_ip:
-            return touch(UnitKind::elastic_ip, resource.id);
+            for (const auto& side : {change.before, change.after})
+                if (side) elastic_ip_touched(*side);
+            return;
+        case Kind::bandwidth:
+            return bandwidth_touched(resource.id);
+        case Kind::nat_gateway:
+            for (const auto& side : {change.before, change.after})
+                if (side) nat_gateway_touched(*side);
+            return;
         case Kind::route_table:
             return touch(UnitKind::routes, resource.id);
         case Kind::gateway:
@@ -128,6 +139,10 @@ void Compiler::Impl::vpc_moved(const model::Uuid& vpc) {
         });
         return true;
     });
+    state.each_referrer(vpc, Kind::nat_gateway, [&](const ResourcePtr& nat) {
+        nat_gateway_touched(*nat);
+        return true;
+    });
     state.each_referrer(vpc, Kind::security_group, [&](const ResourcePtr& group) {
         for (const auto& rule : group->as<model::SecurityGroup>().rules) {
             touch(UnitKind::rule, group->id, rule.id);
@@ -138,9 +153,31 @@ void Compiler::Impl::vpc_moved(const model::Uuid& vpc) {
     });
 }
 
+void Compiler::Impl::bandwidth_touched(const model::Uuid& bandwidth) {
+    for (const auto& [number, gateway] : state.all(Kind::gateway))
+        touch(UnitKind::bandwidth, bandwidth, gateway->id);
+}
+
+// It may bring the bandwidth that it shares to its gateway, or be the last one there.
+void Compiler::Impl::elastic_ip_touched(const model::Resource& elastic) {
+    touch(UnitKind::elastic_ip, elastic.id);
+    if (const auto& shared = elastic.as<model::ElasticIp>().bandwidth_id)
+        bandwidth_touched(shared->id);
+    touch_all(UnitKind::nat_gateway, Kind::nat_gateway, elastic.id);  // draws from its meter
+}
+
+void Compiler::Impl::nat_gateway_touched(const model::Resource& nat) {
+    touch(UnitKind::nat_gateway, nat.id);
+    for (const auto& ref : nat.as<model::NatGateway>().elastic_ip_ids)
+        if (const auto elastic = state.find(ref)) elastic_ip_touched(*elastic);
+}
+
 void Compiler::Impl::endpoint_touched(const model::Uuid& id, const model::Endpoint& endpoint) {
     touch(UnitKind::endpoint, id);
-    touch_all(UnitKind::elastic_ip, Kind::elastic_ip, id);
+    state.each_referrer(id, Kind::elastic_ip, [&](const ResourcePtr& elastic) {
+        elastic_ip_touched(*elastic);
+        return true;
+    });
     if (!endpoint.security_group_ids) return;
     for (const auto& group : *endpoint.security_group_ids) {
         touch(UnitKind::egress_member, group.id, id);
@@ -268,7 +305,8 @@ std::map<std::string, openflow::Changes> Compiler::update(const model::Diff& dif
             produced.meters.push_back(meter.id);
             tables->second->put(meter);
         }
-        if (!produced.keys.empty()) impl_->produced.emplace(unit, std::move(produced));
+        if (!produced.keys.empty() || !produced.meters.empty())
+            impl_->produced.emplace(unit, std::move(produced));
     }
 
     std::map<std::string, openflow::Changes> result;

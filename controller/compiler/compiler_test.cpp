@@ -3,101 +3,24 @@
 
 #include <rapidcheck.h>
 
-#include <boost/json/parse.hpp>
 #include <catch2/catch.hpp>
 
-#include "controller/model/planner.hpp"
+#include "controller/compiler/fixture.hpp"
 #include "dataplane/openflow/tables.hpp"
 #include "nfv/elastic_ip/table.hpp"
+#include "nfv/nat_gateway/table.hpp"
 #include "nfv/security_group/table.hpp"
 
 using namespace sluice;
-using namespace sluice::model;
-using compiler::Compiler;
+using namespace sluice::compiler;
 
 namespace {
-
-// A cloud that is changed by API requests, and its compiler, kept up step by step.
-class Cloud {
-  public:
-    Cloud() { apply(planner().add_gateway("gw1")); }
-
-    Planner planner() {
-        return {state,
-                {.number = [this] { return number += kNumbersPerObject; },
-                 .uuid =
-                     [this] {
-                         Uuid id;
-                         const auto value = ++ids;
-                         for (std::size_t i = 0; i < 8; ++i)
-                             id.bytes[15 - i] = static_cast<std::uint8_t>(value >> (8 * i));
-                         return id;
-                     },
-                 .now = 0}};
-    }
-    bool apply(const Plan& plan) {
-        if (!plan.ok()) return false;
-        state.apply(plan.diff);
-        last = incremental.update(plan.diff, ++revision);
-        if (on_update) on_update(last);
-        return true;
-    }
-    ResourcePtr make(Kind kind, const std::string& body) {
-        const auto plan = planner().create(kind, json::parse(body).get_object(), {{}, true});
-        return apply(plan) ? plan.diff.front().after : nullptr;
-    }
-    bool patch(const ResourcePtr& resource, const std::string& body) {
-        return apply(planner().patch(state.find(resource->kind(), resource->id),
-                                     json::parse(body).get_object(), {{}, true}));
-    }
-    bool remove(const ResourcePtr& resource) {
-        return apply(planner().remove(state.find(resource->kind(), resource->id)));
-    }
-    // As the gateways confirm: what was being deleted is gone.
-    void finish(const ResourcePtr& resource) {
-        Plan plan;
-        plan.diff.push_back({state.find(resource->kind(), resource->id), nullptr});
-        apply(plan);
-    }
-    ResourcePtr any(Kind kind, std::size_t choice) const {
-        std::vector<ResourcePtr> alive;
-        for (const auto& [n, resource] : state.all(kind))
-            if (!resource->deleting) alive.push_back(resource);
-        return alive.empty() ? nullptr : alive[choice % alive.size()];
-    }
-
-    State state;
-    std::uint64_t number = 0, ids = 0, revision = 1;
-    Compiler incremental{state, 1};
-    std::map<std::string, openflow::Changes> last;
-    std::function<void(const std::map<std::string, openflow::Changes>&)> on_update;
-};
-
-std::string id(const ResourcePtr& resource) {
-    return "\"" + to_string(resource->id) + "\"";
-}
-
-std::vector<openflow::Entry> entries(const compiler::GatewayTables& tables) {
-    std::vector<openflow::Entry> all;
-    for (const auto table : compiler::kProgrammedTables)
-        tables.visit(table, [&](const openflow::Entry& entry) { all.push_back(entry); });
-    return all;
-}
-std::vector<openflow::Meter> meters(const compiler::GatewayTables& tables) {
-    std::vector<openflow::Meter> all;
-    tables.visit_meters([&](const openflow::Meter& meter) { all.push_back(meter); });
-    return all;
-}
-std::size_t count(const compiler::GatewayTables& tables, std::uint8_t table) {
-    std::size_t found = 0;
-    tables.visit(table, [&](const openflow::Entry&) { ++found; });
-    return found;
-}
 
 // A step of a random history: what, on which objects, with which detail.
 struct Step {
     unsigned what, first, second, detail;
 };
+constexpr unsigned kSteps = 25;
 
 void take(Cloud& cloud, const Step& step) {
     const auto vpc = cloud.any(Kind::vpc, step.first);
@@ -108,9 +31,12 @@ void take(Cloud& cloud, const Step& step) {
     const auto list = cloud.any(Kind::prefix_list, step.second);
     const auto elastic = cloud.any(Kind::elastic_ip, step.second);
     const auto table = cloud.any(Kind::route_table, step.first);
+    const auto bandwidth = cloud.any(Kind::bandwidth, step.first);
+    const auto nat = cloud.any(Kind::nat_gateway, step.first);
+    const auto other = cloud.any(Kind::elastic_ip, step.detail);
     const auto detail = std::to_string(step.detail % 8);
     const std::string direction = step.detail % 2 == 0 ? "ingress" : "egress";
-    switch (step.what % 20) {
+    switch (step.what % kSteps) {
         case 0:
             cloud.make(Kind::vpc, R"({"cidrs":["10.0.0.0/8","fd00::/16"]})");
             break;
@@ -179,7 +105,8 @@ void take(Cloud& cloud, const Step& step) {
                 cloud.patch(elastic,
                             step.detail % 3 == 0 || !endpoint
                                 ? R"({"endpoint_id":null})"
-                                : R"({"bandwidth_mbps":7,"endpoint_id":)" + id(endpoint) + "}");
+                                : R"({"bandwidth_id":null,"bandwidth_mbps":7,"endpoint_id":)" +
+                                      id(endpoint) + "}");
             break;
         case 17:
             if (table)
@@ -202,6 +129,34 @@ void take(Cloud& cloud, const Step& step) {
             cloud.apply(cloud.planner().add_gateway("gw" + std::to_string(cloud.number)));
             cloud.apply(cloud.planner().place_vpcs());
             break;
+        case 20:
+            if (bandwidth && step.detail % 2 == 0)
+                cloud.patch(bandwidth, R"({"mbps":)" + std::to_string(step.detail + 1) + "}");
+            else
+                cloud.make(Kind::bandwidth, R"({"mbps":50})");
+            break;
+        case 21:
+            if (elastic)
+                cloud.patch(elastic, R"({"bandwidth_mbps":null,"bandwidth_id":)" +
+                                         (bandwidth ? id(bandwidth) : "null") + "}");
+            break;
+        case 22:
+            if (vpc && elastic)
+                cloud.make(Kind::nat_gateway, R"({"vpc_id":)" + id(vpc) + R"(,"elastic_ip_ids":[)" +
+                                                  id(elastic) + "]}");
+            break;
+        case 23:
+            if (nat && elastic)
+                cloud.patch(nat, R"({"ports_per_endpoint":)" +
+                                     std::to_string(64 * (step.detail % 8 + 1)) +
+                                     R"(,"elastic_ip_ids":[)" + id(elastic) +
+                                     (other == elastic ? "" : "," + id(other)) + "]}");
+            break;
+        case 24:
+            if (table && nat)
+                cloud.patch(table, R"({"routes":[{"destination":"0.0.0.0/)" + detail +
+                                       R"(","next_hop":{"nat_gateway_id":)" + id(nat) + "}}]}");
+            break;
     }
 }
 
@@ -220,7 +175,7 @@ TEST_CASE("compiled step by step or at once, the tables are the same") {
         };
         const auto steps = *rc::gen::inRange(1, 400);
         for (int i = 0; i < steps; ++i) {
-            const Step step{*rc::gen::inRange(0U, 20U), *rc::gen::inRange(0U, 8U),
+            const Step step{*rc::gen::inRange(0U, kSteps), *rc::gen::inRange(0U, 8U),
                             *rc::gen::inRange(0U, 8U), *rc::gen::inRange(0U, 80U)};
             take(cloud, step);
         }
@@ -296,6 +251,137 @@ TEST_CASE("an elastic IP has one meter a direction, 100 ms of burst, and moves w
     CHECK(changes.put.size() == 2);     // the new private address, the public one's new target
     CHECK(changes.remove.size() == 1);  // the old private address
     CHECK(changes.put_meters.empty());
+}
+
+TEST_CASE("a bandwidth has one meter a direction on each gateway that has one of its addresses") {
+    Cloud cloud;
+    cloud.apply(cloud.planner().add_gateway("gw2"));
+    cloud.make(Kind::external_pool, R"({"cidr":"203.0.113.0/28"})");
+    const auto bandwidth = cloud.make(Kind::bandwidth, R"({"mbps":30,"burst_kbit":900})");
+    std::vector<ResourcePtr> elastic;
+    for (const auto* name : {"gw1", "gw1", "gw2"}) {
+        const auto vpc = cloud.make(Kind::vpc, R"({"cidrs":["10.0.0.0/8"]})");
+        auto moved = std::make_shared<Resource>(*vpc);
+        moved->as<Vpc>().gateway = name;
+        cloud.apply({{{vpc, moved}}, {}});
+        const auto subnet =
+            cloud.make(Kind::subnet, R"({"cidr":"10.0.0.0/24","vpc_id":)" + id(vpc) + "}");
+        const auto endpoint =
+            cloud.make(Kind::endpoint, R"({"vtep":"192.0.2.9","subnet_id":)" + id(subnet) + "}");
+        CHECK(meters(*cloud.incremental.gateway("gw2")).empty());
+        elastic.push_back(cloud.make(
+            Kind::elastic_ip,
+            R"({"bandwidth_id":)" + id(bandwidth) + R"(,"endpoint_id":)" + id(endpoint) + "}"));
+    }
+    const auto drawn = [&](const char* gateway, std::uint8_t table) {
+        std::vector<MeterId> ids;
+        cloud.incremental.gateway(gateway)->visit(
+            table, [&](const openflow::Entry& entry) { ids.push_back(entry.meter); });
+        return ids;
+    };
+    for (const auto* gateway : {"gw1", "gw2"}) {
+        const auto both = meters(*cloud.incremental.gateway(gateway));
+        REQUIRE(both.size() == 2);
+        for (const auto& meter : both) {
+            CHECK(meter.rate_kbps == 30'000);
+            CHECK(meter.burst_kbit == 900);
+        }
+        const auto out = drawn(gateway, openflow::kElasticIp);
+        const auto in = drawn(gateway, openflow::kPublicAddress);
+        for (const auto id : out) CHECK(id == both[0].id);
+        for (const auto id : in) CHECK(id == both[1].id);
+    }
+    CHECK(drawn("gw1", openflow::kElasticIp).size() == 2);
+    // A change of the rate is two meters and nothing else, wherever its addresses are.
+    REQUIRE(cloud.patch(bandwidth, R"({"mbps":40,"burst_kbit":null})"));
+    for (const auto* gateway : {"gw1", "gw2"}) {
+        CHECK(cloud.last.at(gateway).put.empty());
+        REQUIRE(cloud.last.at(gateway).put_meters.size() == 2);
+        CHECK(cloud.last.at(gateway).put_meters[0].burst_kbit == 4'000);
+    }
+    // The last address takes the meters with it.
+    REQUIRE(cloud.patch(elastic[0], R"({"endpoint_id":null})"));
+    CHECK(cloud.last.at("gw1").remove_meters.empty());
+    REQUIRE(cloud.patch(elastic[1], R"({"bandwidth_id":null})"));
+    CHECK(cloud.last.at("gw1").remove_meters.size() == 2);
+    CHECK(meters(*cloud.incremental.gateway("gw2")).size() == 2);
+    CHECK_FALSE(cloud.remove(bandwidth));
+    for (const auto& one : {elastic[0], elastic[2]})
+        REQUIRE(cloud.patch(one, R"({"bandwidth_id":null})"));
+    CHECK(cloud.remove(bandwidth));
+}
+
+TEST_CASE("a NAT gateway is one row, its routes and its addresses name it") {
+    Cloud cloud;
+    const auto vpc = cloud.make(Kind::vpc, R"({"cidrs":["10.0.0.0/8"]})");
+    cloud.make(Kind::external_pool, R"({"cidr":"203.0.113.0/28"})");
+    const auto bandwidth = cloud.make(Kind::bandwidth, R"({"mbps":30})");
+    std::vector<ResourcePtr> addresses;
+    for (int i = 0; i < 3; ++i)
+        addresses.push_back(
+            cloud.make(Kind::elastic_ip, R"({"bandwidth_id":)" + id(bandwidth) + "}"));
+    const auto nat = cloud.make(
+        Kind::nat_gateway,
+        R"({"ports_per_endpoint":128,"filtering":"address_dependent","vpc_id":)" + id(vpc) +
+            R"(,"elastic_ip_ids":[)" + id(addresses[0]) + "," + id(addresses[1]) + "]}");
+    REQUIRE(nat);
+    const auto number = NatGatewayId{nat->register_number()};
+    const auto& tables = *cloud.incremental.gateway("gw1");
+    const auto rows = [&](std::uint8_t table) {
+        std::vector<openflow::Entry> found;
+        tables.visit(table, [&](const openflow::Entry& entry) { found.push_back(entry); });
+        return found;
+    };
+    REQUIRE(rows(openflow::kNatGateway).size() == 1);
+    const auto row = nfv::NatGatewayRow::decode(rows(openflow::kNatGateway)[0]);
+    REQUIRE(row);
+    CHECK(row->nat_gateway == number);
+    CHECK(row->addresses == std::vector{*parse_ip("203.0.113.1"), *parse_ip("203.0.113.2")});
+    CHECK(row->ports_per_endpoint == 128);
+    CHECK(row->mapping == nfv::NatMapping::endpoint_independent);
+    CHECK(row->filtering == nfv::NatFiltering::address_dependent);
+    CHECK(row->meter == meters(tables)[0].id);
+    CHECK(row->cookie == nat->cookie());
+    REQUIRE(rows(openflow::kPublicAddress).size() == 2);
+    for (const auto& entry : rows(openflow::kPublicAddress)) {
+        const auto address = nfv::PublicAddressRow::decode(entry);
+        REQUIRE(address);
+        CHECK(address->nat_gateway == number);
+        CHECK(address->meter == meters(tables)[1].id);
+    }
+    const auto main = cloud.any(Kind::route_table, 0);
+    REQUIRE(
+        cloud.patch(main, R"({"routes":[{"destination":"0.0.0.0/0","next_hop":{"nat_gateway_id":)" +
+                              id(nat) + "}}]}"));
+    std::size_t named = 0;
+    for (const auto& entry : rows(openflow::kRoute)) {
+        const auto route = openflow::RouteRow::decode(entry);
+        REQUIRE(route);
+        if (route->next_hop != openflow::NextHop::nat_gateway) continue;
+        CHECK(route->nat_gateway == number);
+        CHECK(route->destination == Prefix::any(Family::ipv4));
+        ++named;
+    }
+    CHECK(named == 1);
+    CHECK_FALSE(cloud.remove(nat));
+    // Another address in place of one: its row comes, the other's goes, the one row changes.
+    REQUIRE(cloud.patch(
+        nat, R"({"elastic_ip_ids":[)" + id(addresses[0]) + "," + id(addresses[2]) + "]}"));
+    CHECK(cloud.last.at("gw1").put.size() == 2);
+    CHECK(cloud.last.at("gw1").remove.size() == 1);
+    // An address that has left may be an endpoint's at once.
+    const auto subnet =
+        cloud.make(Kind::subnet, R"({"cidr":"10.0.0.0/24","vpc_id":)" + id(vpc) + "}");
+    const auto endpoint =
+        cloud.make(Kind::endpoint, R"({"vtep":"192.0.2.9","subnet_id":)" + id(subnet) + "}");
+    CHECK_FALSE(cloud.patch(addresses[2], R"({"endpoint_id":)" + id(endpoint) + "}"));
+    REQUIRE(cloud.patch(addresses[1], R"({"endpoint_id":)" + id(endpoint) + "}"));
+    CHECK(count(tables, openflow::kElasticIp) == 1);
+    // All of it moves with its VPC, and goes with the NAT gateway.
+    REQUIRE(cloud.patch(main, R"({"routes":[]})"));
+    REQUIRE(cloud.remove(nat));
+    CHECK(count(tables, openflow::kNatGateway) == 0);
+    CHECK(count(tables, openflow::kPublicAddress) == 1);
 }
 
 TEST_CASE("one more endpoint costs its own rows, however many there are") {

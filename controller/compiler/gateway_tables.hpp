@@ -12,11 +12,11 @@ namespace sluice::compiler {
 
 // The tables that the controller programs; the others (0, the gateway's own, and those of
 // later releases) it leaves alone.
-inline constexpr std::array<std::uint8_t, 12> kProgrammedTables = {
-    openflow::kVni,          openflow::kSource,        openflow::kLocal,
-    openflow::kEgressGroup,  openflow::kEgressRule,    openflow::kRoute,
-    openflow::kElasticIp,    openflow::kPublicAddress, openflow::kEndpoint,
-    openflow::kIngressGroup, openflow::kIngressRule,   openflow::kHost};
+inline constexpr std::array<std::uint8_t, 13> kProgrammedTables = {
+    openflow::kVni,           openflow::kSource,   openflow::kLocal,        openflow::kEgressGroup,
+    openflow::kEgressRule,    openflow::kRoute,    openflow::kElasticIp,    openflow::kNatGateway,
+    openflow::kPublicAddress, openflow::kEndpoint, openflow::kIngressGroup, openflow::kIngressRule,
+    openflow::kHost};
 
 // Cost: one look-up in an ordered map per change; digests are kept up with each.
 class GatewayTables final : public DesiredState {

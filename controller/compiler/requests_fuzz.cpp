@@ -31,6 +31,11 @@ struct World {
         make(Kind::prefix_list, R"({"cidrs":["172.16.0.0/12"]})");
         make(Kind::external_pool, R"({"cidr":"203.0.113.0/29"})");
         make(Kind::elastic_ip, "{}");
+        make(Kind::bandwidth, R"({"mbps":5})");
+        make(Kind::elastic_ip, "{}");
+        const auto shared = to_string(state.all(Kind::elastic_ip).rbegin()->second->id);
+        make(Kind::nat_gateway,
+             R"({"vpc_id":")" + vpc + R"(","elastic_ip_ids":[")" + shared + "\"]}");
     }
     Planner planner() {
         return {state,

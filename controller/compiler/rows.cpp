@@ -8,6 +8,7 @@
 #include "nfv/anti_spoof/table.hpp"
 #include "nfv/elastic_ip/table.hpp"
 #include "nfv/gateway_address/table.hpp"
+#include "nfv/nat_gateway/table.hpp"
 
 namespace sluice::compiler {
 namespace {
@@ -210,6 +211,11 @@ Compiled compile_routes(const State& state, const Unit& unit) {
         openflow::RouteRow row{
             table, route.destination, openflow::NextHop::blackhole, {}, Cookie{route.number}};
         if (route.next_hop.internet) row.next_hop = openflow::NextHop::internet;
+        if (route.next_hop.nat_gateway_id)
+            if (const auto nat = state.find(*route.next_hop.nat_gateway_id)) {
+                row.next_hop = openflow::NextHop::nat_gateway;
+                row.nat_gateway = number_of<NatGatewayId>(*nat);
+            }
         if (route.next_hop.endpoint_id)
             if (const auto endpoint = state.find(*route.next_hop.endpoint_id)) {
                 row.next_hop = openflow::NextHop::endpoint;
@@ -221,31 +227,118 @@ Compiled compile_routes(const State& state, const Unit& unit) {
 }
 
 // Each direction has a meter of its own, so that one cannot use up the other's share.
+struct MeterPair {
+    MeterId outwards, inwards;
+};
+MeterPair meters_of(const model::Resource& limit) {
+    return {MeterId{limit.register_number(1)}, MeterId{limit.register_number(2)}};
+}
+void add_meters(Compiled& compiled, const MeterPair& pair, model::Mbps rate,
+                std::optional<model::BurstKbit> burst) {
+    const std::uint32_t kbps = rate.value * 1000;
+    constexpr std::uint32_t kBurstsPerSecond = 10;  // 100 ms
+    for (const auto id : {pair.outwards, pair.inwards})
+        compiled.meters.push_back({id, kbps, burst ? burst->value : kbps / kBurstsPerSecond});
+}
+
+// The meters of a bandwidth are on each gateway that has one of its elastic IPs.
+Compiled compile_bandwidth(const State& state, const Unit& unit) {
+    const auto bandwidth = alive<model::Kind::bandwidth>(state, unit.a);
+    const auto gateway = alive<model::Kind::gateway>(state, unit.b);
+    if (!bandwidth || !gateway) return {};
+    bool is_used = false;
+    state.each_referrer(bandwidth->id, model::Kind::elastic_ip, [&](const ResourcePtr& elastic) {
+        const auto vpc = elastic->deleting ? nullptr : state.vpc_of(*elastic);
+        is_used = vpc && vpc->as<model::Vpc>().gateway == gateway->name;
+        return !is_used;
+    });
+    if (!is_used) return {};
+    Compiled compiled{gateway->name, {}, {}};
+    const auto& limit = bandwidth->as<model::Bandwidth>();
+    add_meters(compiled, meters_of(*bandwidth), limit.mbps, limit.burst_kbit);
+    return compiled;
+}
+
+// Which meters an elastic IP draws from: its own, which are then compiled with it, those of
+// the bandwidth it shares, or none.
+MeterPair limit_of(const State& state, const model::Resource& resource, Compiled& compiled) {
+    const auto& elastic = resource.as<model::ElasticIp>();
+    if (elastic.bandwidth_mbps) {
+        add_meters(compiled, meters_of(resource), *elastic.bandwidth_mbps, std::nullopt);
+        return meters_of(resource);
+    }
+    const auto shared = elastic.bandwidth_id ? state.find(*elastic.bandwidth_id) : nullptr;
+    return shared ? meters_of(*shared) : MeterPair{};
+}
+
 Compiled compile_elastic_ip(const State& state, const Unit& unit) {
     const auto elastic_in = placed<model::Kind::elastic_ip>(state, unit.a);
     if (!elastic_in) return {};
     const auto& elastic = elastic_in.resource->as<model::ElasticIp>();
+    if (!elastic.address) return {};
+    Compiled compiled = elastic_in.empty();
+    const auto [outwards, inwards] = limit_of(state, *elastic_in.resource, compiled);
+    const auto cookie = elastic_in.resource->cookie();
+    if (!elastic.endpoint_id) {
+        const auto nat = state.nat_gateway_of(*elastic_in.resource);
+        nfv::PublicAddressRow row{.public_address = *elastic.address,
+                                  .vpc = {},
+                                  .private_address = {},
+                                  .meter = inwards,
+                                  .cookie = cookie,
+                                  .nat_gateway = number_of<NatGatewayId>(*nat)};
+        compiled.entries.push_back(row.encode());
+        return compiled;
+    }
     const auto endpoint = state.find(*elastic.endpoint_id);
     const auto& private_address = endpoint->as<model::Endpoint>().ip;
-    if (endpoint->deleting || !private_address || !elastic.address) return {};
-
-    Compiled compiled = elastic_in.empty();
-    MeterId outwards, inwards;
-    if (elastic.bandwidth_mbps) {
-        outwards = MeterId{elastic_in.resource->register_number(1)};
-        inwards = MeterId{elastic_in.resource->register_number(2)};
-        const std::uint32_t kbps = elastic.bandwidth_mbps->value * 1000;
-        constexpr std::uint32_t kBurstsPerSecond = 10;  // 100 ms
-        for (const auto id : {outwards, inwards})
-            compiled.meters.push_back({id, kbps, kbps / kBurstsPerSecond});
-    }
-    const auto cookie = elastic_in.resource->cookie();
+    if (endpoint->deleting || !private_address) return {};
     compiled.entries.push_back(nfv::ElasticIpRow{elastic_in.vpc_number(), *private_address,
                                                  *elastic.address, outwards, cookie}
                                    .encode());
     compiled.entries.push_back(nfv::PublicAddressRow{*elastic.address, elastic_in.vpc_number(),
                                                      *private_address, inwards, cookie}
                                    .encode());
+    return compiled;
+}
+
+nfv::NatMapping mapping_of(model::NatMapping mapping) {
+    return mapping == model::NatMapping::endpoint_independent
+               ? nfv::NatMapping::endpoint_independent
+               : nfv::NatMapping::address_and_port_dependent;
+}
+nfv::NatFiltering filtering_of(model::NatFiltering filtering) {
+    switch (filtering) {
+        case model::NatFiltering::endpoint_independent:
+            return nfv::NatFiltering::endpoint_independent;
+        case model::NatFiltering::address_dependent:
+            return nfv::NatFiltering::address_dependent;
+        case model::NatFiltering::address_and_port_dependent:
+            break;
+    }
+    return nfv::NatFiltering::address_and_port_dependent;
+}
+
+// Its addresses are units of their own (compile_elastic_ip), with the meters inwards.
+Compiled compile_nat_gateway(const State& state, const Unit& unit) {
+    const auto nat_in = placed<model::Kind::nat_gateway>(state, unit.a);
+    if (!nat_in) return {};
+    const auto& nat = nat_in.resource->as<model::NatGateway>();
+    nfv::NatGatewayRow row{.nat_gateway = number_of<NatGatewayId>(*nat_in.resource),
+                           .addresses = {},
+                           .ports_per_endpoint = nat.ports_per_endpoint.value,
+                           .mapping = mapping_of(nat.mapping),
+                           .filtering = filtering_of(nat.filtering),
+                           .meter = {},
+                           .cookie = nat_in.resource->cookie()};
+    for (const auto& ref : nat.elastic_ip_ids) {
+        const auto elastic = state.find(ref);
+        Compiled unused;  // its own meters are compiled with it
+        row.meter = limit_of(state, *elastic, unused).outwards;
+        row.addresses.push_back(*elastic->as<model::ElasticIp>().address);
+    }
+    Compiled compiled = nat_in.empty();
+    compiled.entries.push_back(row.encode());
     return compiled;
 }
 
@@ -275,6 +368,10 @@ Compiled compile(const State& state, const NamedCounts& named, const Unit& unit)
             return compile_routes(state, unit);
         case Unit::Kind::elastic_ip:
             return compile_elastic_ip(state, unit);
+        case Unit::Kind::bandwidth:
+            return compile_bandwidth(state, unit);
+        case Unit::Kind::nat_gateway:
+            return compile_nat_gateway(state, unit);
     }
     return {};
 }

@@ -27,8 +27,10 @@ struct Unit {
         ingress_member,
         egress_list,  // a: the prefix list, b: the VPC; likewise
         ingress_list,
-        routes,      // a: the route table
-        elastic_ip,  // a: the elastic IP
+        routes,       // a: the route table
+        elastic_ip,   // a: the elastic IP
+        bandwidth,    // a: the bandwidth, b: the gateway
+        nat_gateway,  // a: the NAT gateway
     };
     Kind kind{};
     model::Uuid a, b;

@@ -28,6 +28,13 @@ constexpr Words<RuleDirection, 2> kDirections{
 constexpr Words<RuleAction, 2> kActions{{{"allow", RuleAction::allow}, {"deny", RuleAction::deny}}};
 constexpr Words<PoolMode, 2> kPoolModes{
     {{"routed", PoolMode::routed}, {"on_link", PoolMode::on_link}}};
+constexpr Words<NatMapping, 2> kNatMappings{
+    {{"endpoint_independent", NatMapping::endpoint_independent},
+     {"address_and_port_dependent", NatMapping::address_and_port_dependent}}};
+constexpr Words<NatFiltering, 3> kNatFilterings{
+    {{"endpoint_independent", NatFiltering::endpoint_independent},
+     {"address_dependent", NatFiltering::address_dependent},
+     {"address_and_port_dependent", NatFiltering::address_and_port_dependent}}};
 constexpr Words<AdminState, 2> kAdminStates{{{"up", AdminState::up}, {"drain", AdminState::drain}}};
 
 template <class T, std::size_t N>
@@ -285,6 +292,8 @@ SLUICE_WORD_CODEC(RuleDirection, kDirections)
 SLUICE_WORD_CODEC(RuleAction, kActions)
 SLUICE_WORD_CODEC(PoolMode, kPoolModes)
 SLUICE_WORD_CODEC(AdminState, kAdminStates)
+SLUICE_WORD_CODEC(NatMapping, kNatMappings)
+SLUICE_WORD_CODEC(NatFiltering, kNatFilterings)
 #undef SLUICE_WORD_CODEC
 
 }  // namespace sluice::model

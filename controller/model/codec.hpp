@@ -105,6 +105,8 @@ SLUICE_TEXT_CODEC(RuleDirection)
 SLUICE_TEXT_CODEC(RuleAction)
 SLUICE_TEXT_CODEC(PoolMode)
 SLUICE_TEXT_CODEC(AdminState)
+SLUICE_TEXT_CODEC(NatMapping)
+SLUICE_TEXT_CODEC(NatFiltering)
 // Objects, read by their own field tables.
 SLUICE_TEXT_CODEC(AllowedAddress)
 SLUICE_TEXT_CODEC(Rule)

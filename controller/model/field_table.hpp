@@ -40,7 +40,7 @@ inline bool may_refer(const Rule& value) {
     return value.remote_group_id.has_value() || value.remote_prefix_list_id.has_value();
 }
 inline bool may_refer(const RouteTarget& value) {
-    return value.endpoint_id.has_value();
+    return value.endpoint_id.has_value() || value.nat_gateway_id.has_value();
 }
 inline bool may_refer(const Route& value) {
     return may_refer(value.next_hop);

@@ -80,10 +80,12 @@ constexpr Field<ElasticIp> kElasticIp[] = {
     field<&ElasticIp::pool_id>("pool_id", kImmutable),
     field<&ElasticIp::endpoint_id>("endpoint_id"),
     field<&ElasticIp::bandwidth_mbps>("bandwidth_mbps"),
+    field<&ElasticIp::bandwidth_id>("bandwidth_id"),
 };
 
 constexpr Field<RouteTarget> kRouteTarget[] = {
     field<&RouteTarget::endpoint_id>("endpoint_id"),
+    field<&RouteTarget::nat_gateway_id>("nat_gateway_id"),
     field<&RouteTarget::internet>("internet"),
     field<&RouteTarget::blackhole>("blackhole"),
 };
@@ -103,11 +105,23 @@ constexpr Field<Gateway> kGateway[] = {
     field<&Gateway::admin_state>("admin_state"),
 };
 
+constexpr Field<Bandwidth> kBandwidth[] = {
+    field<&Bandwidth::mbps>("mbps", kRequired),
+    field<&Bandwidth::burst_kbit>("burst_kbit"),
+};
+
+constexpr Field<NatGateway> kNatGateway[] = {
+    field<&NatGateway::vpc_id>("vpc_id", kRequired | kImmutable),
+    field<&NatGateway::elastic_ip_ids>("elastic_ip_ids", kRequired),
+    field<&NatGateway::ports_per_endpoint>("ports_per_endpoint"),
+    field<&NatGateway::mapping>("mapping"),
+    field<&NatGateway::filtering>("filtering"),
+};
+
 constexpr std::string_view kVpcLater[] = {"rdma", "mid_stream", "timeouts", "limits"};
 constexpr std::string_view kSubnetLater[] = {"profile"};
 constexpr std::string_view kEndpointLater[] = {"bandwidth_mbps"};
 constexpr std::string_view kGroupLater[] = {"persist_established"};
-constexpr std::string_view kElasticLater[] = {"bandwidth_id"};
 
 constexpr KindInfo kInfos[] = {
     {Kind::vpc, "vpcs", "vpc", "a tenant's network, isolated by its VNI", true, false, true,
@@ -135,8 +149,14 @@ constexpr KindInfo kInfos[] = {
      true,
      true,
      {}},
-    {Kind::elastic_ip, "elastic-ips", "elastic_ip",
-     "a public address that may be attached to an endpoint", true, false, true, kElasticLater},
+    {Kind::elastic_ip,
+     "elastic-ips",
+     "elastic_ip",
+     "a public address that may be attached to an endpoint or a NAT gateway",
+     true,
+     false,
+     true,
+     {}},
     {Kind::route_table,
      "route-tables",
      "route_table",
@@ -146,6 +166,22 @@ constexpr KindInfo kInfos[] = {
      true,
      {}},
     {Kind::gateway, "gateways", "gateway", "a gateway that has connected", false, true, false, {}},
+    {Kind::bandwidth,
+     "bandwidths",
+     "bandwidth",
+     "a limit that elastic IPs share",
+     true,
+     false,
+     true,
+     {}},
+    {Kind::nat_gateway,
+     "nat-gateways",
+     "nat_gateway",
+     "many endpoints behind shared public addresses",
+     true,
+     false,
+     true,
+     {}},
 };
 static_assert(std::size(kInfos) == kKinds);
 
@@ -170,6 +206,8 @@ SLUICE_FIELDS(RouteTarget, kRouteTarget)
 SLUICE_FIELDS(Route, kRoute)
 SLUICE_FIELDS(RouteTable, kRouteTable)
 SLUICE_FIELDS(Gateway, kGateway)
+SLUICE_FIELDS(Bandwidth, kBandwidth)
+SLUICE_FIELDS(NatGateway, kNatGateway)
 #undef SLUICE_FIELDS
 
 void visit_references(const Rule& value, const std::string& at, const ReferenceVisitor& visit) {

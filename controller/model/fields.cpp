@@ -111,6 +111,10 @@ Spec make_spec(Kind kind) {
             return RouteTable{};
         case Kind::gateway:
             return Gateway{};
+        case Kind::bandwidth:
+            return Bandwidth{};
+        case Kind::nat_gateway:
+            return NatGateway{};
     }
     return {};
 }
@@ -310,28 +314,31 @@ std::optional<RouteTarget> Codec<RouteTarget>::read(const json::value& value, co
         target.internet = std::string_view(value.get_string()) == "internet";
         target.blackhole = std::string_view(value.get_string()) == "blackhole";
         if (target.internet || target.blackhole) return target;
-        problems.push_back({at, "must be internet, blackhole or {\"endpoint_id\": …}"});
+        problems.push_back(
+            {at, "must be internet, blackhole, {\"endpoint_id\": …} or {\"nat_gateway_id\": …}"});
         return std::nullopt;
     }
     if (value.is_object())
-        for (const auto* later : {"nat_gateway_id", "peering_id"})
-            if (value.get_object().contains(later)) {
-                problems.push_back({member_pointer(at, later), "is not enforced by this release",
-                                    Error::Code::unsupported});
-                return std::nullopt;
-            }
+        if (value.get_object().contains("peering_id")) {
+            problems.push_back({member_pointer(at, "peering_id"), "is not enforced by this release",
+                                Error::Code::unsupported});
+            return std::nullopt;
+        }
     auto read = read_struct(fields_of<RouteTarget>(), value, at, problems);
     if (!read) return std::nullopt;
-    if (static_cast<int>(read->endpoint_id.has_value()) + static_cast<int>(read->internet) +
-            static_cast<int>(read->blackhole) !=
-        1) {
-        problems.push_back({at, "must name exactly one of endpoint_id, internet, blackhole"});
+    const bool named[] = {read->endpoint_id.has_value(), read->nat_gateway_id.has_value(),
+                          read->internet, read->blackhole};
+    if (std::count(std::begin(named), std::end(named), true) != 1) {
+        problems.push_back(
+            {at, "must name exactly one of endpoint_id, nat_gateway_id, internet, blackhole"});
         return std::nullopt;
     }
     return read;
 }
 json::value Codec<RouteTarget>::write(const RouteTarget& value) {
     if (value.endpoint_id) return json::object{{"endpoint_id", to_string(value.endpoint_id->id)}};
+    if (value.nat_gateway_id)
+        return json::object{{"nat_gateway_id", to_string(value.nat_gateway_id->id)}};
     return json::object{{value.internet ? "internet" : "blackhole", true}};
 }
 json::value Codec<RouteTarget>::schema() {

@@ -10,7 +10,8 @@ namespace sluice::model {
 namespace {
 
 constexpr std::size_t kMostVteps = 16;
-constexpr std::size_t kMostGroups = 16;  // of an endpoint: the endpoint table's limit
+constexpr std::size_t kMostGroups = 16;       // of an endpoint: the endpoint table's limit
+constexpr std::size_t kMostMembers = 10'000;  // of a group
 constexpr std::size_t kMostAllowed = 64;
 
 std::string at(const char* list, std::size_t index) {
@@ -22,6 +23,12 @@ bool is_station(const IpAddress& address) {
            !(address.is_v4() &&
              (address.bytes[12] == 0 || address.bytes[12] == 127 || address.bytes[12] >= 240)) &&
            address != *parse_ip("::1");
+}
+
+bool is_member(const Endpoint* endpoint, const Ref<Kind::security_group>& group) {
+    if (!endpoint || !endpoint->security_group_ids) return false;
+    const auto& groups = *endpoint->security_group_ids;
+    return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
 }  // namespace
@@ -71,6 +78,10 @@ void Planner::check_endpoint(Draft& draft) {
             draft.fail(here, "is a group of another VPC");
         for (std::size_t j = 0; j < i; ++j)
             if (groups[i] == groups[j]) draft.fail(here, "occurs twice");
+        if (!is_member(draft.old<Endpoint>(), groups[i]) &&
+            state_.count_referrers(groups[i].id, Kind::endpoint) >= kMostMembers)
+            draft.conflict(here, describe(*state_.find(groups[i])) + " has " +
+                                     std::to_string(kMostMembers) + " members, which is the most");
     }
     if (endpoint.allowed_addresses.size() > kMostAllowed)
         draft.fail("/allowed_addresses", "has more than " + std::to_string(kMostAllowed));

@@ -10,7 +10,6 @@ namespace sluice::model {
 namespace {
 
 constexpr std::size_t kMostRules = 1000;
-constexpr std::size_t kMostBlocks = 1000;
 
 constexpr std::uint8_t kIcmp = 1, kTcp = 6, kUdp = 17, kIcmpv6 = 58, kSctp = 132;
 
@@ -171,9 +170,7 @@ void Planner::check_security_group(Draft& draft) {
 
 void Planner::check_prefix_list(Draft& draft) {
     const auto& cidrs = draft.spec<PrefixList>().cidrs;
-    if (cidrs.size() > kMostBlocks)
-        draft.fail("/cidrs", "has more than " + std::to_string(kMostBlocks) + " blocks");
-    std::set<Prefix> seen;
+    std::set<Prefix> seen;  // how many there may be is kMostItems'
     for (std::size_t i = 0; i < cidrs.size(); ++i)
         if (!seen.insert(cidrs[i]).second)
             draft.fail("/cidrs/" + std::to_string(i), "occurs twice");
@@ -200,6 +197,10 @@ std::string describe(const State& state, const Route& route) {
     std::string text = sluice::to_string(route.destination) + " → ";
     if (route.next_hop.internet) return text + "internet";
     if (route.next_hop.blackhole) return text + "blackhole";
+    if (route.next_hop.nat_gateway_id) {
+        const auto nat = state.find(*route.next_hop.nat_gateway_id);
+        return text + (nat ? describe(*nat) : "NAT gateway");
+    }
     const auto endpoint = state.find(*route.next_hop.endpoint_id);
     return text + (endpoint ? describe(*endpoint) : "endpoint");
 }

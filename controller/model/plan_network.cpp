@@ -186,6 +186,14 @@ void Planner::check_route_table(Draft& draft) {
         if (route.next_hop.internet && route.destination.family() == Family::ipv6)
             draft.fail(here + "/next_hop", "IPv6 to the internet is not enforced by this release",
                        Error::Code::unsupported);
+        if (route.next_hop.nat_gateway_id) {
+            if (route.destination.family() == Family::ipv6)
+                draft.fail(here + "/next_hop/nat_gateway_id",
+                           "a NAT gateway translates IPv4 only; IPv6 is routed, never translated");
+            const auto nat = state_.find(*route.next_hop.nat_gateway_id);
+            if (nat->as<NatGateway>().vpc_id != table.vpc_id)
+                draft.fail(here + "/next_hop/nat_gateway_id", "is a NAT gateway of another VPC");
+        }
         if (route.next_hop.endpoint_id) {
             const auto endpoint = state_.find(*route.next_hop.endpoint_id);
             if (const auto its = state_.vpc_of(*endpoint); !its || its->id != vpc->id)

@@ -5,6 +5,7 @@
 #include "controller/model/address.hpp"
 #include "controller/model/draft.hpp"
 #include "dataplane/wire/special_address.hpp"
+#include "nfv/nat_gateway/table.hpp"
 
 namespace sluice::model {
 namespace {
@@ -80,7 +81,15 @@ void Planner::check_external_pool(Draft& draft) {
 void Planner::check_elastic_ip(Draft& draft) {
     const auto& elastic = draft.spec<ElasticIp>();
     if (!draft.before) choose_public_address(draft);
+    if (elastic.bandwidth_mbps && elastic.bandwidth_id)
+        draft.fail("/bandwidth_id",
+                   "an elastic IP has bandwidth_id or bandwidth_mbps: clear the other with null");
+    const auto nat = draft.before ? state_.nat_gateway_of(draft.resource) : nullptr;
+    if (nat) check_nat_limits(draft);
     if (!elastic.endpoint_id) return;
+    if (nat)
+        draft.conflict("/endpoint_id", "it is an address of " + describe(*nat) +
+                                           ": take it out of its elastic_ip_ids first");
 
     const auto endpoint = state_.find(*elastic.endpoint_id);
     if (!endpoint->as<Endpoint>().ip)
@@ -95,6 +104,63 @@ void Planner::check_elastic_ip(Draft& draft) {
     if (draft.only_if_free && old && old->endpoint_id && old->endpoint_id != elastic.endpoint_id)
         draft.conflict("/endpoint_id", "the elastic IP is attached to " +
                                            describe(*state_.find(*old->endpoint_id)));
+}
+
+void Planner::check_nat_gateway(Draft& draft) {
+    const auto& nat = draft.spec<NatGateway>();
+    if (nat.elastic_ip_ids.empty() || nat.elastic_ip_ids.size() > nfv::kNatMaximumAddresses)
+        draft.fail("/elastic_ip_ids",
+                   "must name 1 to " + std::to_string(nfv::kNatMaximumAddresses) + " elastic IPs");
+    if (nat.ports_per_endpoint.value % nfv::kNatBlockPorts != 0)
+        draft.fail("/ports_per_endpoint", "must be a multiple of " +
+                                              std::to_string(nfv::kNatBlockPorts) +
+                                              ", the ports of a block");
+    // Else nothing says to whom a new connection from outside would go.
+    if (nat.mapping != NatMapping::endpoint_independent &&
+        nat.filtering != NatFiltering::address_and_port_dependent)
+        draft.fail("/filtering",
+                   "admits more than replies: only with mapping endpoint_independent");
+    for (std::size_t i = 0; i < nat.elastic_ip_ids.size(); ++i) {
+        const auto here = "/elastic_ip_ids/" + std::to_string(i);
+        const auto& ref = nat.elastic_ip_ids[i];
+        if (std::find(nat.elastic_ip_ids.begin(), nat.elastic_ip_ids.begin() + std::ptrdiff_t(i),
+                      ref) != nat.elastic_ip_ids.begin() + std::ptrdiff_t(i))
+            draft.fail(here, "occurs twice");
+        const auto elastic = state_.find(ref);
+        if (const auto& endpoint_id = elastic->as<ElasticIp>().endpoint_id)
+            draft.conflict(here, describe(*elastic) + " is attached to " +
+                                     describe(*state_.find(*endpoint_id)) + ": detach it first");
+        const auto other = state_.nat_gateway_of(*elastic);
+        if (other && other->id != draft.resource.id)
+            draft.conflict(
+                here, describe(*elastic) + " is an address of " + describe(*other) + " already");
+    }
+    if (draft.problems.empty()) check_nat_limits(draft);
+}
+
+// A NAT gateway has one meter for what leaves, whichever of its addresses it leaves from; so its
+// addresses share one limit or have none. The draft is a NAT gateway or one of its addresses.
+void Planner::check_nat_limits(Draft& draft) {
+    const bool is_address = draft.resource.kind() == Kind::elastic_ip;
+    const auto nat = is_address ? state_.nat_gateway_of(draft.resource) : nullptr;
+    const auto& addresses =
+        is_address ? nat->as<NatGateway>().elastic_ip_ids : draft.spec<NatGateway>().elastic_ip_ids;
+    if (addresses.size() < 2) return;
+    const auto spec_of = [&](const Ref<Kind::elastic_ip>& ref) -> const ElasticIp& {
+        return ref.id == draft.resource.id ? draft.spec<ElasticIp>()
+                                           : state_.find(ref)->as<ElasticIp>();
+    };
+    const auto& first = spec_of(addresses.front());
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+        const auto& one = spec_of(addresses[i]);
+        if (!one.bandwidth_mbps && one.bandwidth_id == first.bandwidth_id) continue;
+        const std::string where = is_address
+                                      ? one.bandwidth_mbps ? "/bandwidth_mbps" : "/bandwidth_id"
+                                      : "/elastic_ip_ids/" + std::to_string(i);
+        draft.fail(where,
+                   "the addresses of a NAT gateway share one bandwidth_id, or have no limit");
+        return;
+    }
 }
 
 void Planner::choose_public_address(Draft& draft) {

@@ -170,7 +170,10 @@ void Planner::complete(Draft& draft) {
             return check_elastic_ip(draft);
         case Kind::route_table:
             return check_route_table(draft);
+        case Kind::nat_gateway:
+            return check_nat_gateway(draft);
         case Kind::gateway:
+        case Kind::bandwidth:
             return;
     }
 }

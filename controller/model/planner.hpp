@@ -71,6 +71,8 @@ class Planner {
     void check_elastic_ip(Draft& draft);
     void choose_public_address(Draft& draft);
     std::optional<IpAddress> first_free(const ExternalPool& pool) const;
+    void check_nat_gateway(Draft& draft);
+    void check_nat_limits(Draft& draft);
     void check_route_table(Draft& draft);
     void check_claims(Draft& draft);
     Resource begin(Kind kind, std::string project);

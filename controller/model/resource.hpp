@@ -31,8 +31,10 @@ enum class Kind : std::uint8_t {
     elastic_ip,
     route_table,
     gateway,
+    bandwidth,
+    nat_gateway,
 };
-inline constexpr std::size_t kKinds = 10;
+inline constexpr std::size_t kKinds = 12;
 
 // A reference to another resource by its id.
 template <Kind K>
@@ -149,13 +151,16 @@ struct ElasticIp {
     std::optional<IpAddress> address;                 // none only until one is assigned
     std::optional<Ref<Kind::external_pool>> pool_id;  // likewise
     std::optional<Ref<Kind::endpoint>> endpoint_id;   // none: not attached
-    std::optional<Mbps> bandwidth_mbps;               // none: unlimited
+    // At most one of these; none: unlimited.
+    std::optional<Mbps> bandwidth_mbps;
+    std::optional<Ref<Kind::bandwidth>> bandwidth_id;
     bool operator==(const ElasticIp&) const = default;
 };
 
 struct RouteTarget {
     // Exactly one of these.
     std::optional<Ref<Kind::endpoint>> endpoint_id;
+    std::optional<Ref<Kind::nat_gateway>> nat_gateway_id;
     bool internet = false;
     bool blackhole = false;
     auto operator<=>(const RouteTarget&) const = default;
@@ -183,8 +188,37 @@ struct Gateway {
     bool operator==(const Gateway&) const = default;
 };
 
+// At least a packet of the largest MTU, or none would ever pass.
+using BurstKbit = Bounded<std::uint32_t, 80, 4'000'000'000>;
+
+// A limit that elastic IPs share.
+struct Bandwidth {
+    Mbps mbps;
+    std::optional<BurstKbit> burst_kbit;  // none: 100 ms
+    bool operator==(const Bandwidth&) const = default;
+};
+
+// RFC 4787 sections 4.1 and 5; nfv/nat_gateway/README.md says what they come to.
+enum class NatMapping : std::uint8_t { endpoint_independent, address_and_port_dependent };
+enum class NatFiltering : std::uint8_t {
+    endpoint_independent,
+    address_dependent,
+    address_and_port_dependent,
+};
+using PortsPerEndpoint = Bounded<std::uint32_t, 64, 64512>;
+
+// Many endpoints of a VPC behind public addresses that they share.
+struct NatGateway {
+    Ref<Kind::vpc> vpc_id;
+    std::vector<Ref<Kind::elastic_ip>> elastic_ip_ids;
+    PortsPerEndpoint ports_per_endpoint{1024};  // of each protocol
+    NatMapping mapping = NatMapping::endpoint_independent;
+    NatFiltering filtering = NatFiltering::address_and_port_dependent;
+    bool operator==(const NatGateway&) const = default;
+};
+
 using Spec = std::variant<Vpc, Subnet, Host, Endpoint, SecurityGroup, PrefixList, ExternalPool,
-                          ElasticIp, RouteTable, Gateway>;
+                          ElasticIp, RouteTable, Gateway, Bandwidth, NatGateway>;
 static_assert(std::variant_size_v<Spec> == kKinds);
 
 // Numbers come in blocks, so that what belongs to one object is numbered with it.

@@ -262,11 +262,25 @@ ResourcePtr State::vpc_of(const Resource& resource) const {
         const auto subnet = find(endpoint->subnet_id);
         return subnet ? vpc_of(*subnet) : nullptr;
     }
+    if (const auto* nat = std::get_if<NatGateway>(&resource.spec)) return find(nat->vpc_id);
     if (const auto* elastic = std::get_if<ElasticIp>(&resource.spec)) {
-        const auto endpoint = elastic->endpoint_id ? find(*elastic->endpoint_id) : nullptr;
-        return endpoint ? vpc_of(*endpoint) : nullptr;
+        if (elastic->endpoint_id) {
+            const auto endpoint = find(*elastic->endpoint_id);
+            return endpoint ? vpc_of(*endpoint) : nullptr;
+        }
+        const auto nat = nat_gateway_of(resource);
+        return nat ? vpc_of(*nat) : nullptr;
     }
     return nullptr;
+}
+
+ResourcePtr State::nat_gateway_of(const Resource& elastic_ip) const {
+    ResourcePtr found;
+    each_referrer(elastic_ip.id, Kind::nat_gateway, [&](const ResourcePtr& nat) {
+        if (!nat->deleting) found = nat;
+        return !found;
+    });
+    return found;
 }
 
 }  // namespace sluice::model

@@ -85,9 +85,11 @@ class State {
     // The lowest address of a subnet that is free, wherever the block ends.
     [[nodiscard]] IpAddress first_candidate(const Uuid& subnet, Family family) const;
 
-    // The VPC a subnet, endpoint, group or route table is in; of an elastic IP, that of
-    // its endpoint. Nothing for the other kinds and where there is none.
+    // The VPC a subnet, endpoint, group, route table or NAT gateway is in; of an elastic IP,
+    // that of its endpoint or NAT gateway. Nothing for the other kinds and where there is none.
     [[nodiscard]] ResourcePtr vpc_of(const Resource& resource) const;
+    // Whose address an elastic IP is; nothing where it is none's that stays.
+    [[nodiscard]] ResourcePtr nat_gateway_of(const Resource& elastic_ip) const;
 
   private:
     struct Indexed;

@@ -19,7 +19,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kScheme = "sqlite:";
-constexpr std::int64_t kSchemaVersion = 2;
+// 1: rules and routes inside of their objects. 2: in a table of their own. 3: bandwidths and NAT
+// gateways, which an older release would take for damage.
+constexpr std::int64_t kSchemaVersion = 3;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE objects (
@@ -94,9 +96,8 @@ class Sqlite final : public Store {
                              "); run that release, or name another file in store.url",
                          {}};
         if (found == 0) {
-            const std::string create = std::string("BEGIN IMMEDIATE;") + kSchema +
-                                       "PRAGMA user_version = " + std::to_string(kSchemaVersion) +
-                                       ";COMMIT;";
+            const std::string create =
+                std::string("BEGIN IMMEDIATE;") + kSchema + set_version() + ";COMMIT;";
             if (!execute(create.c_str())) return failed("cannot create the tables of " + path_);
         }
         if (found == 1 &&
@@ -104,7 +105,10 @@ class Sqlite final : public Store {
                      " object INTEGER NOT NULL, body TEXT NOT NULL)"))
             return failed("cannot bring " + path_ + " to the present schema");
         prepare_statements();
-        return found == 1 ? take_parts_out() : Result<void>{};
+        if (found == 1) return take_parts_out();
+        if (found == 2 && !execute(set_version().c_str()))
+            return failed("cannot bring " + path_ + " to the present schema");
+        return {};
     }
 
     Result<Loaded> load() override {
@@ -214,6 +218,9 @@ class Sqlite final : public Store {
         count_ = make("INSERT OR REPLACE INTO counters (name, value) VALUES ('number', ?)");
     }
 
+    static std::string set_version() {
+        return "PRAGMA user_version = " + std::to_string(kSchemaVersion);
+    }
     bool execute(const char* sql) {
         return sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK;
     }
@@ -265,7 +272,7 @@ class Sqlite final : public Store {
         model::Diff all;
         for (const auto& resource : loaded->resources) all.push_back({nullptr, resource});
         if (auto written = write(all, {}, loaded->next_number); !written) return written;
-        if (!execute("PRAGMA user_version = 2; COMMIT"))
+        if (!execute((set_version() + "; COMMIT").c_str()))
             return failed("cannot bring " + path_ + " to the present schema");
         return {};
     }

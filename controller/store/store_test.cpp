@@ -124,8 +124,35 @@ TEST_CASE("a store of the first schema, with rules inside of their groups, is ta
         CHECK(loaded->resources[0]->spec == there->spec);
         CHECK(loaded->resources[1]->name == "line\nbreak");  // no longer admitted, but there
     }
-    CHECK(execute(folder, "PRAGMA user_version") == "2 ");
+    CHECK(execute(folder, "PRAGMA user_version") == "3 ");
     CHECK(execute(folder, "SELECT count(*) FROM parts") == "3 ");
+}
+
+TEST_CASE("a store of the second schema, whose elastic IPs share no bandwidth, is taken over") {
+    const Folder folder;
+    model::Resource elastic;
+    elastic.number = 4;
+    elastic.id.bytes[15] = 9;
+    elastic.spec = model::ElasticIp{.address = parse_ip("203.0.113.7"),
+                                    .pool_id = {},
+                                    .endpoint_id = {},
+                                    .bandwidth_mbps = model::Mbps{20},
+                                    .bandwidth_id = {}};
+    {
+        auto store = open(folder.url());
+        REQUIRE(store);
+        REQUIRE((*store)->commit({{nullptr, std::make_shared<model::Resource>(elastic)}}, {}, 20));
+    }
+    execute(folder,
+            "UPDATE objects SET body = json_remove(body, '$.spec.bandwidth_id');"
+            "PRAGMA user_version = 2");
+    auto store = open(folder.url());
+    REQUIRE(store);
+    const auto loaded = (*store)->load();
+    REQUIRE(loaded);
+    CHECK(loaded->resources.at(0)->spec == elastic.spec);
+    store->reset();
+    CHECK(execute(folder, "PRAGMA user_version") == "3 ");
 }
 
 TEST_CASE("what was committed is there after a restart, with the next number") {

@@ -201,9 +201,15 @@ def narrow(trials):
     trials.json("external-pool", "create", "--name", "internet", "--cidr", "198.51.100.0/24",
                 "--reserved", "198.51.100.0/30", who="admin")
     trials.json("elastic-ip", "create", "--name", "web", "--bandwidth-mbps", "200")
+    trials.json("bandwidth", "create", "--name", "all-of-the-laboratories", "--mbps", "4000000")
+    for name in ("shared-one", "shared-two"):
+        trials.json("elastic-ip", "create", "--name", name, "--bandwidth", "all-of-the-laboratories")
+    trials.json("nat-gateway", "create", "--name", "out-of-the-accelerators", "--vpc",
+                "department-of-physics", "--elastic-ip", "shared-one,shared-two")
     wrong = []
     for kind in ("vpc", "subnet", "host", "endpoint", "security-group", "prefix-list",
-                 "external-pool", "elastic-ip", "route-table", "gateway", "audit"):
+                 "external-pool", "elastic-ip", "bandwidth", "nat-gateway", "route-table", "gateway",
+                 "audit"):
         words = [kind] if kind == "audit" else [kind, "list"]
         for columns in ("80", "300"):
             done = subprocess.run(["sluicectl", *words], capture_output=True, text=True, timeout=20,
