@@ -42,6 +42,7 @@ enum FlowFlag : std::uint32_t {
     kMetered = 1U << 25,          // the connection names meters for this direction
     kTranslated = 1U << 26,       // the rewrite is not empty
     kTranslatedPort = 1U << 27,   // ... and touches a port or the ICMP identifier
+    kSharedSource = 1U << 28,     // ... and the source becomes an address that is others' too
     kIndexMask = (1U << 24) - 1,  // the rest: an AdjacencyIndex or a SourceIndex
 };
 

@@ -41,10 +41,12 @@ struct FragmentKey {
     friend bool operator==(const FragmentKey&, const FragmentKey&) = default;
 };
 
-// What a first fragment says for all: both as in a session key.
+// What a first fragment says for all: ports and protocol as in a session key, and with which
+// identification it left, 0: its own.
 struct Transport {
     std::uint32_t ports = 0;
     std::uint8_t protocol = 0;
+    std::uint16_t identification = 0;
 };
 
 enum class FragmentVerdict : std::uint8_t {

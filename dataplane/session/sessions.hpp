@@ -2,7 +2,9 @@
 // Both families' session tables and what they share. Owned by the gateway, outlives workers.
 #pragma once
 
+#include "dataplane/session/answer_limits.hpp"
 #include "dataplane/session/fragment_table.hpp"
+#include "dataplane/session/identification.hpp"
 #include "dataplane/session/limits.hpp"
 #include "dataplane/session/meter.hpp"
 #include "dataplane/session/session_table.hpp"
@@ -30,7 +32,9 @@ class Sessions {
           limits(options.allocate, options.limits, options.zones, options.endpoints),
           timeouts(options.timeouts),
           seed(options.seed),
-          fragments(options.fragments, options.seed) {}
+          fragments(options.fragments, options.seed),
+          answers(options.seed),
+          identifications(options.seed) {}
 
     // False if memory was short: then it must not be used.
     [[nodiscard]] bool ok() const { return ipv4.ok() && ipv6.ok() && limits.ok(); }
@@ -41,6 +45,8 @@ class Sessions {
     const Timeouts timeouts;
     const HashSeed seed;
     FragmentTable fragments;
+    AnswerLimits answers;
+    Identifications identifications;
 };
 
 }  // namespace sluice::session

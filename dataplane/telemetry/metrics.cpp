@@ -120,6 +120,16 @@ void write_workers(OpenMetrics& out, const Facts& facts) {
         out.sample({{"worker", number}, {"kind", "first"}}, counters.walks.read());
         out.sample({{"worker", number}, {"kind", "again"}}, counters.rewalks.read());
     }
+    out.counter(
+        "sluice_worker_answers",
+        "What the gateway itself said: ARP, ND, echo replies and ICMP errors; and ICMP errors "
+        "that it did not send because of their rate.");
+    for (unsigned worker = 0; worker < count; ++worker) {
+        const auto& counters = *facts.counters.workers()[worker];
+        const auto number = std::to_string(worker);
+        out.sample({{"worker", number}, {"kind", "sent"}}, counters.answers.read());
+        out.sample({{"worker", number}, {"kind", "suppressed"}}, counters.answers_limited.read());
+    }
 }
 
 http::Response plain(unsigned status, std::string body) {

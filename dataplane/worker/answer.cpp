@@ -38,6 +38,15 @@ IpAddress own_address(const PortFacts& port, bool v6) {
     return {};
 }
 
+bool within_limit(Worker::State& state, const Item& item, EndpointId to) {
+    session::AnswerLimits& limits = state.shared.sessions->answers;
+    if (item.headers.has(wire::kTunnelled)) return limits.allow(to, state.now);
+    const std::uint8_t* ip = bytes_of(item.mbuf) + item.headers.l3;
+    return limits.allow(item.headers.has(wire::kInnerV6) ? wire::load_v6(ip + wire::ipv6::kSource)
+                                                         : wire::load_v4(ip + wire::ipv4::kSource),
+                        state.now);
+}
+
 void answer_neighbour(Worker::State& state, const Item& item, const policy::Plan& plan) {
     const auto frame = contiguous(item.mbuf).subspan(item.headers.l2);
     const MacAddress mac = plan.answer_mac.is_zero() ? state.facts(item.port).mac : plan.answer_mac;
@@ -89,18 +98,18 @@ void answer(Worker::State& state, const Item& item, const policy::Plan& plan) {
         case Answer::echo_reply:
             return reply_echo(state, item);
         default:
-            return answer_error(state, item, plan.answer, plan.answer_from, plan.mtu,
+            return answer_error(state, item, {plan.answer, plan.source, plan.answer_from, plan.mtu},
                                 {plan.reason, plan.zone, &plan});
     }
 }
 
-void answer_error(Worker::State& state, const Item& item, Answer error, const IpAddress& from,
-                  std::uint16_t mtu, const Drop& why) {
-    if (!state.error_limit.allow(state.now)) {
+void answer_error(Worker::State& state, const Item& item, const ErrorAnswer& what,
+                  const Drop& why) {
+    if (!within_limit(state, item, what.to)) {
         state.counters.answers_limited.add(1);
         return drop(state, item, why);
     }
-    IpAddress source = from;
+    IpAddress source = what.from;
     if (source.is_none() && item.headers.has(wire::kTunnelled) && state.snapshot != nullptr)
         // Which gateway address speaks to this sender, only the walk knows.
         source = state.shared
@@ -113,7 +122,7 @@ void answer_error(Worker::State& state, const Item& item, Answer error, const Ip
     if (!source.is_none())
         reply(state, item, [&](std::span<std::uint8_t> out) {
             return wire::write_icmp_error(out, contiguous(item.mbuf).subspan(item.headers.l2),
-                                          {error_of(error), source, mtu});
+                                          {error_of(what.error), source, what.mtu});
         });
     drop(state, item, why);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Look up and act: what every packet of a connection goes through.
+#include "dataplane/wire/checksum.hpp"
 #include "dataplane/worker/batch.hpp"
 #include "dataplane/worker/stages.hpp"
 
@@ -50,6 +51,24 @@ bool private_leaves(const wire::Headers& headers, std::uint32_t target,
                     const Adjacency& adjacency) {
     return std::is_same_v<Family, session::Ipv4> && adjacency.kind == Adjacency::Kind::ethernet &&
            headers.has(wire::kTunnelled) && (target & session::kTranslated) == 0;
+}
+
+// A datagram that may be fragmented, or is, leaves with an identification of the shared address's
+// own; all its fragments with the same (session/identification.hpp). Its addresses are translated.
+void renumber(Worker::State& state, std::uint8_t* ip) {
+    namespace v4 = wire::ipv4;
+    const std::uint16_t word = wire::load16(ip + v4::kFragment).host();
+    const bool fragment = (word & (v4::kMoreFragments | v4::kOffsetMask)) != 0;
+    if (!fragment && (word & v4::kDontFragment) != 0) return;
+    std::uint16_t number = fragment ? state.identification : std::uint16_t{0};
+    if (number == 0)
+        number = state.shared.sessions->identifications.next(
+            wire::load32(ip + v4::kSource), wire::load32(ip + v4::kDestination), ip[v4::kProtocol]);
+    if (fragment) state.identification = number;
+    const be16 before = wire::load16(ip + v4::kIdentification);
+    wire::store(ip + v4::kIdentification, be16{number});
+    add_to_field(ip + v4::kChecksum,
+                 field_delta(wire::ChecksumDelta{}.replace(before, be16{number}).folded()));
 }
 
 constexpr auto kTcp = static_cast<std::uint8_t>(Protocol::tcp);
@@ -139,6 +158,8 @@ template <class Family>
         if (!adjacency->bridged) decrement_ttl_ipv4(ip);
         if ((target & session::kTranslated) != 0)
             translate_ipv4(ip, frame + headers.l4, headers.protocol, flow.rewrite);
+        if ((target & session::kSharedSource) != 0) [[unlikely]]
+            renumber(state, ip);
     } else {
         if (!adjacency->bridged) --ip[wire::ipv6::kHopLimit];
     }

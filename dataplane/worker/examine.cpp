@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/wire/checksum.hpp"
+#include "dataplane/wire/mss.hpp"
 #include "dataplane/worker/batch.hpp"
 #include "dataplane/worker/stages.hpp"
 
@@ -132,6 +133,21 @@ Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex ind
     return Outcome::carry;
 }
 
+// Between links of different MTU, the uplink among them, neither end is to send what the other's
+// does not carry: what a SYN announces is lowered to the smaller of both directions (iptables'
+// --clamp-mss-to-pmtu does the same). Inside a subnet all have one MTU, and nothing is touched.
+template <class Family>
+void clamp_segments(Worker::State& state, const Item& item, session::FlowIndex index,
+                    const Adjacency& adjacency) {
+    const auto& back = table<Family>(state).flow(session::FlowIndex{index.value ^ 1});
+    const Adjacency& reverse = (*state.shared.adjacencies)[back.state.adjacency()];
+    std::uint16_t mtu = adjacency.mtu;
+    if (reverse.kind != Adjacency::Kind::unreachable) mtu = std::min(mtu, reverse.mtu);
+    std::uint8_t* const tcp = bytes_of(item.mbuf) + item.headers.l4;
+    wire::clamp_mss({tcp, std::size_t{item.mbuf->data_len} - item.headers.l4},
+                    wire::largest_segment(mtu, item.headers.has(wire::kInnerV6)));
+}
+
 // False: refused. Where a limit lets the packet pass later, it is held when it is sent.
 template <class Family>
 bool within_meters(Worker::State& state, const Item& item, session::FlowIndex index) {
@@ -170,6 +186,11 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
         return nullptr;
     };
 
+    const auto sender = [&] {
+        const auto& connection = sessions.connection(number);
+        return session::is_reverse(index) ? connection.destination : connection.source;
+    };
+
     // Policy first: the source that a stale flow names may have gone since, and its address may
     // be somebody else's now. The judgement does not depend on this packet.
     const std::uint32_t generation = flow.state.generation.load(std::memory_order_relaxed);
@@ -206,14 +227,15 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
     if (item.headers.ttl <= spent_ttl(*adjacency)) {
         // Inside a subnet the gateway is no hop, and has nothing to say about it.
         if (adjacency->bridged) return dropped(DropReason::ttl_expired);
-        answer_error(state, item, policy::Answer::time_exceeded, {}, 0,
+        answer_error(state, item, {policy::Answer::time_exceeded, sender(), {}, 0},
                      {DropReason::ttl_expired, zone, nullptr});
         return nullptr;
     }
     if (item.headers.ip_length > adjacency->mtu) {
         if (is_roce(item.headers)) return dropped(DropReason::roce_too_big);
         if (item.headers.has(wire::kInnerV6) || item.headers.has(wire::kDontFragment)) {
-            answer_error(state, item, policy::Answer::packet_too_big, {}, adjacency->mtu,
+            answer_error(state, item,
+                         {policy::Answer::packet_too_big, sender(), {}, adjacency->mtu},
                          {DropReason::too_big, zone, nullptr});
             return nullptr;
         }
@@ -228,6 +250,8 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
             case Outcome::miss:
                 return missed();
         }
+        if ((item.headers.tcp_flags & session::kSyn) != 0 && !adjacency->bridged)
+            clamp_segments<Family>(state, item, index, *adjacency);
     } else if (session::is_reverse(index) &&
                (flow.state.target.load(std::memory_order_relaxed) & session::kTracked) != 0) {
         note_answer<Family>(state, number);

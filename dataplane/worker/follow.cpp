@@ -81,6 +81,7 @@ void follow(Worker::State& state, Item item, const Transport& transport) {
     if (flow == session::kNoFlow) return refuse(state, item, DropReason::inner_fragment);
     item.headers.protocol = kNoTransport;
     const session::FlowState& words = sessions.flow(flow).state;
+    state.identification = transport.identification;
     carry<Family>(state, item.port, item.mbuf, item.headers, hash, flow,
                   (*state.shared.adjacencies)[words.adjacency()],
                   (*state.shared.sources)[words.source_index()]);
@@ -117,9 +118,10 @@ std::optional<Transport> judge(Worker::State& state, const Item& item, unsigned&
         return std::nullopt;
     }
     if (!carried()) --budget;
+    state.identification = 0;
     run_first(state, item);
     if (!carried()) return std::nullopt;
-    return Transport{headers.ports, headers.protocol};
+    return Transport{headers.ports, headers.protocol, state.identification};
 }
 
 void run_fragment(Worker::State& state, const Item& item, unsigned& budget) {

@@ -62,7 +62,8 @@ void carry_along(Worker::State& state, const Item& item, const wire::Quote& quot
         return drop(state, item, {DropReason::icmp_error_unmatched, zone, nullptr});
     if (adjacency.kind == Adjacency::Kind::unreachable)
         return drop(state, item, {DropReason::host_unreachable, zone, nullptr});
-    if (item.headers.ip_length > adjacency.mtu)
+    const bool too_big = item.headers.ip_length > adjacency.mtu;
+    if (too_big && (item.headers.has(wire::kInnerV6) || item.headers.has(wire::kDontFragment)))
         return drop(state, item, {DropReason::too_big, zone, nullptr});
     if (item.headers.ttl <= spent_ttl(adjacency))
         return drop(state, item, {DropReason::ttl_expired, zone, nullptr});
@@ -91,9 +92,11 @@ void carry_along(Worker::State& state, const Item& item, const wire::Quote& quot
         else
             --ip[wire::ipv6::kHopLimit];
     }
-    encapsulate(state, item.mbuf, item.headers.l3, adjacency,
-                {item.headers.ip_length, static_cast<std::uint16_t>(sessions.hash(flow.key) >> 40),
-                 item.headers.traffic_class});
+    const OuterFacts outer{item.headers.ip_length,
+                           static_cast<std::uint16_t>(sessions.hash(flow.key) >> 40),
+                           item.headers.traffic_class};
+    if (too_big) return send_fragments(state, item, adjacency, outer);
+    encapsulate(state, item.mbuf, item.headers.l3, adjacency, outer);
 }
 
 // What the walk finds wrong with a sender on the uplink, whatever it would say of the packet.

@@ -126,7 +126,7 @@ void open(Worker::State& state, const Item& item, const Packet& packet, std::uin
             plan = other;
             reply = true;
         } else if (plan.answer != policy::Answer::none) {
-            return answer_error(state, item, plan.answer, plan.answer_from, plan.mtu,
+            return answer_error(state, item, {plan.answer, plan.source, plan.answer_from, plan.mtu},
                                 {plan.reason, plan.zone, &plan});
         } else {
             return drop(state, item, {plan.reason, plan.zone, &plan});

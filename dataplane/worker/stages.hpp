@@ -85,8 +85,13 @@ void answer_question(Worker::State& state, const Item& item);
 // answer.cpp: what a plan says the gateway replies; the packet itself is over.
 void answer(Worker::State& state, const Item& item, const policy::Plan& plan);
 // ... about a packet that is dropped for `why` all the same, within the rate limit.
-void answer_error(Worker::State& state, const Item& item, policy::Answer error,
-                  const IpAddress& from, std::uint16_t mtu, const Drop& why);
+struct ErrorAnswer {
+    policy::Answer error = policy::Answer::none;
+    EndpointId to;          // who sent it; on the uplink nobody
+    IpAddress from;         // the gateway's address; none: as the walk or the port has it
+    std::uint16_t mtu = 0;  // packet_too_big: what passes, octets
+};
+void answer_error(Worker::State& state, const Item& item, const ErrorAnswer& what, const Drop& why);
 // icmp_error.cpp: an error that quotes a packet of a connection.
 void carry_icmp_error(Worker::State& state, const Item& item);
 // local.cpp: ARP, ND and ping on the gateway's own links.

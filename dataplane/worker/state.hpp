@@ -35,23 +35,6 @@ class Clock {
     std::uint64_t multiplier_;
 };
 
-// So many a second, so many at once; for the worker's own answers.
-class RateLimit {
-  public:
-    RateLimit(std::uint64_t per_second, std::uint64_t burst)
-        : interval_(1'000'000'000 / per_second), burst_(interval_ * burst) {}
-    bool allow(std::uint64_t now) {
-        const std::uint64_t from = next_ > now ? next_ : now;
-        if (from - now > burst_) return false;
-        next_ = from + interval_;
-        return true;
-    }
-
-  private:
-    std::uint64_t interval_, burst_;
-    std::uint64_t next_ = 0;
-};
-
 // A packet on its way through the stages that are not every packet's.
 struct Item {
     rte_mbuf* mbuf = nullptr;
@@ -115,8 +98,9 @@ struct Worker::State {
     // What bandwidth limits have delayed; and until when the packet in hand is to wait, 0: not.
     Pacer pacer{options.most_held};
     std::uint64_t hold_until = 0;
+    // With which identification the datagram leaves whose fragment is in hand; 0: none was given.
+    std::uint16_t identification = 0;
 
-    RateLimit error_limit{1000, 100};  // ICMP errors sent
     std::uint64_t random = 0x9e3779b97f4a7c15ULL;
 
     // Where the search for connections to evict goes on: IPv4, IPv6.

@@ -183,7 +183,7 @@ TEST_CASE_METHOD(Internet,
                   frame_of(b, {ip4(b.address, server), unreachable,
                                Payload{packet(from_to(ip4(server, a.address),
                                                       Udp{.source = 9, .destination = 9}))}}),
-                  DropReason::spoofed_mac);
+                  DropReason::icmp_error_unmatched);
 }
 
 TEST_CASE_METHOD(Internet,

@@ -10,11 +10,12 @@ from lab import frames  # noqa: E402
 from lab.fabric import Fabric  # noqa: E402
 from lab.frames import *  # noqa: E402,F403
 
-# Endpoints: A on host1, B and C on host2; A and B share a subnet, D is on host2 without a group.
+# Endpoints: A on host1, B and C on host2; A and B share a subnet, D is on host2 without a group; E is
+# on a host that does not answer; F, beside C but on host1, is a router: its source check is off.
 VNI = 100
-A, B, C, D = "10.0.1.10", "10.0.1.11", "10.0.2.10", "10.0.1.13"
+A, B, C, D, E, F = "10.0.1.10", "10.0.1.11", "10.0.2.10", "10.0.1.13", "10.0.1.14", "10.0.2.15"
 A6, B6, C6 = "fd12:1::10", "fd12:1::11", "fd12:2::10"
-MAC_A, MAC_B, MAC_C, MAC_D = (f"02:aa:00:00:00:0{n}" for n in (1, 2, 3, 4))
+MAC_A, MAC_B, MAC_C, MAC_D, MAC_E, MAC_F = (f"02:aa:00:00:00:0{n}" for n in range(1, 7))
 GATEWAY, GATEWAY6, MAC_GATEWAY = "10.0.1.1", "fd12:1::1", "02:99:00:00:01:01"
 GATEWAY_C, MAC_GATEWAY_C = "10.0.2.1", "02:99:00:00:02:01"
 PUBLIC_A = "198.51.100.10"  # A's elastic IP
