@@ -98,6 +98,12 @@ class Bench:
                 found[reason] = found.get(reason, 0) + int(value)
         return found
 
+    def walks(self):
+        """{worker: first packets that it has judged}."""
+        return {dict(labels)["worker"]: int(value)
+                for (name, labels), value in self.gateway.metrics().items()
+                if name == "sluice_worker_walks_total" and dict(labels)["kind"] == "first"}
+
     def drain(self):
         for wire in self.wires.values():
             wire.received()

@@ -81,8 +81,16 @@ def judge(case, port, sent, drops, outputs):
     return "; ".join(wrong)
 
 
-def run_case(made, case, port):
+def spread(frame, number):
+    """The frame with another outer source port, by which receive queues are chosen."""
+    tunnelled = frame[12:14] == b"\x08\x00" and frame[23] == 17 and frame[36:38] == b"\x12\xb5"
+    return frame[:34] + (49152 + number).to_bytes(2, "big") + frame[36:] if tunnelled else frame
+
+
+def run_case(made, case, port, workers=1):
     frames = as_list(evaluate(case["send"], port))
+    if workers > 1:
+        frames = [spread(frame, (port + number * 7919) % 16384) for number, frame in enumerate(frames)]
     time.sleep(case.get("rest", 0))
     made.drain()
     before = made.drops()
@@ -114,24 +122,35 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", nargs="*")
     parser.add_argument("--driver", default="net_af_packet", help="of the gateway's ports (%(default)s)")
+    parser.add_argument("--workers", type=int, default=1, help="each frame may come to another (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=1, help="how often each case runs (%(default)s)")
     args = parser.parse_args()
     group = "packets" if args.driver == "net_af_packet" else f"packets/{args.driver}"
+    if args.workers > 1:
+        group += f"/{args.workers}-workers"
     failed = False
     gateways = {}  # the cases by the configuration that they want
-    for number, (name, case) in enumerate(cases(args.case)):
+    every = [(name, case) for _ in range(args.rounds) for name, case in cases(args.case)]
+    for number, (name, case) in enumerate(every):
         gateways.setdefault(case.get("sessions", ""), []).append((10000 + number * 100, name, case))
     try:
         for sessions, wanted in gateways.items():
-            with bench.Bench(sessions=sessions, driver=args.driver) as made:
+            with bench.Bench(tuple(range(args.workers)), sessions, args.driver) as made:
                 warm_up(made)
                 for port, name, case in wanted:
-                    wrong = run_case(made, case, port)
+                    wrong = run_case(made, case, port, args.workers)
                     failed |= bool(wrong)
                     print(f"not ok {group}/{name}: {wrong}" if wrong else f"ok {group}/{name}",
                           flush=True)
                     if not made.gateway.daemon.running:
                         raise shell.LabError(
                             f"sluiced ended: {made.gateway.daemon.last_words()}")
+                if args.workers > 1:
+                    walks = made.walks()
+                    idle = len(walks) != args.workers or not all(walks.values())
+                    failed |= idle
+                    print(f"{'not ok' if idle else 'ok'} {group}/shared: first packets judged by "
+                          f"{walks}", flush=True)
     except shell.LabError as error:
         failed = True
         print(f"not ok {group}: {error}")

@@ -98,6 +98,9 @@ def main():
             made.gateway.daemon.stop()
             trials.gateway("missing-device", "iface=u0", "iface=nowhere", "nowhere")
             trials.gateway("unknown-driver", "net_af_packet0", "net_nothing0", "net_nothing0")
+            # The TAP driver makes its interface, and carries no more than it says.
+            trials.gateway("tap-carries-less", "net_af_packet0,iface=u0", "net_tap0,iface=trial0",
+                           "port[0].mtu", "at most", "not 1600", "set `mtu = 1500` in this [[port]]")
             trials.gateway("syntax", 'name = "gw1"', 'name = "gw1', "trial.toml:1")
             trials.gateway("unknown-key", "mtu = 1600", "mtus = 1600", "mtus")
             trials.gateway("wrong-type", "mtu = 1600", 'mtu = "big"', "mtu")
