@@ -190,8 +190,8 @@ class World {
     static constexpr MacAddress kGatewayMac = MacAddress::from_value(0x0200000000fe);
     static constexpr GroupId kOpen{1};
 
-    policy::AdjacencyTable adjacencies{4096};
-    policy::SourceTable sources{4096};
+    policy::AdjacencyTable adjacencies{1U << 15};
+    policy::SourceTable sources{1U << 14};
     reclaim::Qsbr qsbr{1};
 
   private:
