@@ -25,9 +25,8 @@ class Identifications {
     explicit Identifications(const HashSeed& seed) : seed_(seed) {
         // Where they begin, nobody can guess.
         for (std::size_t i = 0; i < counters_.size(); ++i)
-            counters_[i].store(
-                static_cast<std::uint32_t>(mix(seed_.words[2] ^ i, seed_.words[3])),
-                std::memory_order_relaxed);
+            counters_[i].store(static_cast<std::uint32_t>(mix(seed_.words[2] ^ i, seed_.words[3])),
+                               std::memory_order_relaxed);
     }
 
     // The next one; never zero.

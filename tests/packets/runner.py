@@ -137,11 +137,16 @@ def main():
         for sessions, wanted in gateways.items():
             with bench.Bench(tuple(range(args.workers)), sessions, args.driver) as made:
                 warm_up(made)
+                told = {}  # rounds of a case are one result
                 for port, name, case in wanted:
                     wrong = run_case(made, case, port, args.workers)
                     failed |= bool(wrong)
-                    print(f"not ok {group}/{name}: {wrong}" if wrong else f"ok {group}/{name}",
-                          flush=True)
+                    told[name] = told.get(name, 0) + 1
+                    if wrong or told[name] == args.rounds:
+                        print(f"not ok {group}/{name}: {wrong}" if wrong else f"ok {group}/{name}",
+                              flush=True)
+                    if wrong:
+                        told[name] = args.rounds  # said once
                     if not made.gateway.daemon.running:
                         raise shell.LabError(
                             f"sluiced ended: {made.gateway.daemon.last_words()}")
