@@ -4,7 +4,7 @@
 // pass, translates the source and spreads the flows over many adjacencies.
 //
 //   worker_bench -l 1 --in-memory --no-pci --vdev net_pcap0,rx_pcap=FLOWS.pcap,infinite_rx=1
-//       -- [SECONDS [ADJACENCIES [CAPACITY]]]
+//       -- [SECONDS [ADJACENCIES [CAPACITY [tcp_window_check]]]]
 //
 // The first turns open the connections; what is printed is the steady state after them.
 #include <rte_cycles.h>
@@ -37,7 +37,8 @@ IpAddress v4(std::uint32_t host) {
     return IpAddress::v4(be32{host});
 }
 
-policy::Plan pass(const policy::Snapshot&, const Packet& packet, policy::WalkMode) {
+policy::Plan pass(const policy::Snapshot&, const Packet& packet, policy::WalkMode,
+                  const policy::Established*) {
     policy::Plan plan;
     plan.verdict = policy::Verdict::forward;
     plan.generation = Generation{1};
@@ -60,7 +61,7 @@ policy::ZoneSlot zone_of(const policy::Snapshot&, Vni) {
 }
 
 policy::Sender sender_of(const policy::Snapshot&, const Packet&) {
-    return {policy::ZoneSlot{1}, EndpointId{1}, {}};
+    return {policy::ZoneSlot{1}, EndpointId{1}};
 }
 
 policy::Adjacency to_vtep(std::uint32_t number) {
@@ -125,6 +126,9 @@ int main(int argc, char** argv) {
     // All flows are one endpoint's, and nobody answers.
     options.limits = session::LimitDefaults::none();
     session::Sessions sessions(options, qsbr);
+    session::ZoneValues values;
+    values.tcp_window_check = argc > 4;
+    sessions.zones.set(1, values);
     session::MeterTable meters(16, 1);
     policy::AdjacencyTable adjacencies(adjacency_count + 1);
     policy::SourceTable sources(16);
@@ -158,6 +162,9 @@ int main(int argc, char** argv) {
                      9216,
                      true}};
     shared.vteps = {v4(0xc0000201)};
+    // TCP of the capture has no beginning.
+    shared.restarted = static_cast<std::uint64_t>(static_cast<double>(rte_rdtsc()) /
+                                                  static_cast<double>(rte_get_tsc_hz()) * 1e9);
     worker::WorkerOptions mine;
     mine.ports.receive = {{0, 0, PortId{1}, Side::underlay}};
     mine.ports.transmit = {{0, 0, nullptr}};

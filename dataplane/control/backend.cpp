@@ -144,9 +144,10 @@ void Gateway::query(std::string_view kind, std::string_view request,
         return list_flows(std::make_shared<telemetry::FlowList>(*std::move(list)), std::move(done));
     }
     if (kind == "drops") return done(telemetry::drops(*facts_, request));
+    if (kind == "limits") return done(telemetry::limits(*facts_, request));
     if (kind == "gateway") return done(telemetry::gateway(*facts_, request));
     if (kind == "explain") return done(policy::explain(tables_->store.current(), request));
-    done(Error{Error::Code::unsupported, "expected explain, flows, drops or gateway", ""});
+    done(Error{Error::Code::unsupported, "expected explain, flows, drops, limits or gateway", ""});
 }
 
 void Gateway::list_flows(const std::shared_ptr<telemetry::FlowList>& list,

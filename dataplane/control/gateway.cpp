@@ -22,8 +22,6 @@ constexpr auto kHousekeeping = 5ms;
 // How often a commit that waits for workers is looked at. A busy worker passes a quiescent
 // state with every burst; an idle one is not waited for.
 constexpr auto kSettle = 100us;
-// For so long after a restart, connections that the restart forgot may be picked up.
-constexpr auto kMidStream = 60s;
 
 }  // namespace
 
@@ -80,8 +78,7 @@ Result<void> Gateway::restore(neighbour::Time now) {
             "state_dir"};
     if (stored->generation == Generation{0}) return {};
     freshness_ = telemetry::Freshness::stale;
-    mid_stream_until_ = now + kMidStream;
-    shared_.mid_stream = true;
+    shared_.restarted = worker_nanoseconds();
     spdlog::info("{} table entries restored from disk, stale until a controller compares them",
                  count);
     return {};
@@ -196,10 +193,6 @@ void Gateway::housekeep() {
     take_messages(now);
     if (links_->tick(now) || tables_->neighbours.has_changes()) tables_->follow_neighbours();
     tables_->reclaim();
-    if (mid_stream_until_ && now >= *mid_stream_until_) {
-        shared_.mid_stream = false;
-        mid_stream_until_.reset();
-    }
     housekeeping_.expires_after(kHousekeeping);
     housekeeping_.async_wait([this](const boost::system::error_code& error) {
         if (!error) housekeep();

@@ -104,7 +104,6 @@ class Gateway final : public openflow::Backend {
 
     // A controller that asks for digests compares, and sends what differs: no longer stale.
     mutable telemetry::Freshness freshness_ = telemetry::Freshness::current;
-    std::optional<std::chrono::steady_clock::time_point> mid_stream_until_;
     std::deque<Waiting> waiting_;
 
     telemetry::Attribution attribution_;

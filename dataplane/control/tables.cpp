@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "dataplane/worker/vpc_settings.hpp"
+
 namespace sluice::control {
 namespace {
 
@@ -100,7 +102,8 @@ Tables::Tables(const config::Config& config, std::span<const port::Port> ports,
              .outside = outside(reachability.outside()),
              .ports = port_rows(ports),
              .own = own_addresses(config, ports),
-             .now = now}) {
+             .now = now,
+             .vacant = [this](policy::ZoneSlot slot) { return sessions.vacant(slot.value); }}) {
     for (std::size_t i = 0; i < config.ports.size(); ++i)
         for (const auto& pinned : config.ports[i].neighbours)
             neighbours.pin({ports[i].id, pinned.address}, pinned.mac);
@@ -142,7 +145,9 @@ void Tables::install(const policy::Delta& delta, neighbour::Time now) {
             reachability.put_vpc(after->key.number, after->vni, after->slot);
             if (!before || before->slot != after->slot)
                 opened_.push_back({after->key.number, after->slot});
+            worker::apply_settings(sessions, after->slot, after->settings);
         } else {
+            sessions.zones.close(before->slot.value);
             reachability.remove_vpc(before->key.number);
         }
     }

@@ -187,7 +187,14 @@ Decoded<RemoteError> decode_error(MessageView message);
 // This project's experimenter multiparts (OFPMP_EXPERIMENTER): the kinds whose request and
 // reply are JSON texts, and the digest, whose request is empty and whose reply is 16
 // octets a table: table, 3 of padding, count, sum, in network byte order.
-enum class Query : std::uint32_t { digest = 1, explain = 2, flows = 3, drops = 4, gateway = 5 };
+enum class Query : std::uint32_t {
+    digest = 1,
+    explain = 2,
+    flows = 3,
+    drops = 4,
+    gateway = 5,
+    limits = 6,
+};
 std::string_view to_string(Query query);
 
 }  // namespace sluice::openflow

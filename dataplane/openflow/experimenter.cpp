@@ -52,6 +52,8 @@ std::string_view to_string(Query query) {
             return "drops";
         case Query::gateway:
             return "gateway";
+        case Query::limits:
+            return "limits";
     }
     return "unknown";
 }
@@ -66,7 +68,7 @@ std::optional<Decoded<Kind>> classify_experimenter(MessageView message) {
     if (get(message.data() + 16, 4) != kExperimenter) return std::nullopt;
     const auto type = get(message.data() + 20, 4);
     if (type < static_cast<std::uint32_t>(Query::digest) ||
-        type > static_cast<std::uint32_t>(Query::gateway))
+        type > static_cast<std::uint32_t>(Query::limits))
         return error::kBadExperimenterType;
     return head.type == kMultipartRequest ? Kind::experimenter_request : Kind::experimenter_reply;
 }

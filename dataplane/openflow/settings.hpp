@@ -19,6 +19,28 @@ namespace sluice::openflow {
 
 enum class Setting : std::uint8_t {
     // 1-15 limits, 16-31 time-outs, 32-39 behaviours, 40-47 of rules, 48-63 of NAT gateways
+    connections = 1,
+    half_open = 2,
+    new_per_second = 3,
+    fragments = 4,
+    endpoint_connections = 5,
+    endpoint_half_open = 6,
+    endpoint_new_per_second = 7,
+    endpoint_fragments = 8,
+    tcp_established = 16,
+    tcp_transitory = 17,
+    tcp_time_wait = 18,
+    udp = 19,
+    udp_unanswered = 20,
+    icmp = 21,
+    sctp = 22,
+    sctp_unanswered = 23,
+    other = 24,
+    other_unanswered = 25,
+    mid_stream = 32,
+    tcp_window_check = 33,
+    mss_clamping = 34,
+    persist_established = 40,
     nat_ports_per_endpoint = 48,
     nat_mapping = 49,    // nfv/nat_gateway/table.hpp NatMapping
     nat_filtering = 50,  // ... NatFiltering
@@ -29,8 +51,9 @@ struct SettingSpec {
     std::string_view name;  // as the API says
     std::string_view unit;  // empty: none
     std::uint32_t minimum, maximum;
-    std::uint32_t tables;  // bit per table number
-    std::string_view meaning;
+    std::uint32_t tables;         // bit per table number
+    std::string_view meaning;     // as the API describes it
+    std::uint32_t otherwise = 0;  // while it is not set; 0 of a limit: the gateway's own
 };
 
 std::span<const SettingSpec> settings();

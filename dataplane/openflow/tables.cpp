@@ -16,7 +16,9 @@ constexpr SetSpec kPortSet[] = {
 constexpr std::uint8_t kPortNext[] = {kVni, kPublicAddress};
 
 constexpr FieldSpec kVniMatch[] = {{Field::tunnel_id, exact, true, "the VNI"}};
-constexpr SetSpec kVniSet[] = {{Field::source_vpc, true, false, "the VPC it carries"}};
+constexpr SetSpec kVniSet[] = {
+    {Field::source_vpc, true, false, "the VPC it carries"},
+    {Field::setting, false, true, "limits, time-outs and other settings of the VPC"}};
 constexpr std::uint8_t kVniNext[] = {kSource};
 
 constexpr FieldSpec kRouteMatch[] = {
@@ -131,11 +133,10 @@ Result<PortRow> PortRow::decode(const Entry& entry) {
 }
 
 Entry VniRow::encode() const {
-    return EntryBuilder(kVni, cookie)
-        .match(Field::tunnel_id, vni)
-        .set(Field::source_vpc, vpc)
-        .next(kSource)
-        .build();
+    EntryBuilder builder(kVni, cookie);
+    builder.match(Field::tunnel_id, vni).set(Field::source_vpc, vpc).next(kSource);
+    settings.encode(builder);
+    return builder.build();
 }
 
 Result<VniRow> VniRow::decode(const Entry& entry) {
@@ -143,8 +144,9 @@ Result<VniRow> VniRow::decode(const Entry& entry) {
     VniRow row;
     row.vni = reader.match_id<Vni>(Field::tunnel_id);
     row.vpc = reader.set_id<VpcId>(Field::source_vpc);
+    row.settings = Settings::decode(entry);
     row.cookie = entry.cookie;
-    return reader.result(row);
+    return reader.result(std::move(row));
 }
 
 Entry RouteRow::encode() const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dataplane/openflow/schema.hpp"
+#include "dataplane/openflow/settings.hpp"
 #include "dataplane/wire/packet.hpp"
 
 namespace sluice::openflow {
@@ -49,6 +50,7 @@ struct VniRow {
     Vni vni;
     VpcId vpc;
     Cookie cookie;
+    Settings settings = {};
     [[nodiscard]] Entry encode() const;
     static Result<VniRow> decode(const Entry& entry);
 };

@@ -17,7 +17,12 @@ TEST_CASE("the rows of the core tables survive encoding and decoding") {
         check_round_trip(kPortSchema, PortRow{port, uplink ? Side::uplink : Side::underlay});
     });
     rc::prop("vni", [](Vni vni, VpcId vpc, Cookie cookie) {
-        check_round_trip(kVniSchema, VniRow{vni, vpc, cookie});
+        VniRow row{vni, vpc, cookie};
+        for (const SettingSpec& setting : settings())
+            if ((setting.tables >> kVni & 1) != 0 && *rc::gen::arbitrary<bool>())
+                row.settings.put(setting.id,
+                                 *rc::gen::inRange(setting.minimum, setting.maximum + 1));
+        check_round_trip(kVniSchema, row);
     });
     rc::prop("route", [](RouteTableId table, Prefix prefix, EndpointId endpoint, Cookie cookie) {
         const auto hop = static_cast<NextHop>(*rc::gen::inRange(1, 5));
@@ -71,6 +76,42 @@ TEST_CASE("a route whose next hop and next table disagree is refused") {
         RouteRow{RouteTableId{7}, Prefix::any(Family::ipv4), NextHop::internet, {}, {}}.encode();
     entry.next = kEndpoint;
     CHECK_FALSE(RouteRow::decode(entry).ok());
+}
+
+TEST_CASE("settings: unknown ones, another table's, out of range, and twice are refused by name") {
+    const auto refusal = [](std::initializer_list<SettingValue> values) {
+        EntryBuilder builder(kVni, Cookie{1});
+        builder.match(Field::tunnel_id, Vni{5}).set(Field::source_vpc, VpcId{5}).next(kSource);
+        for (const SettingValue value : values) builder.set(Field::setting, pack_setting(value));
+        const auto wrong = check(kVniSchema, builder.build());
+        return wrong ? wrong->error.message : "taken";
+    };
+    CHECK(refusal({{Setting::connections, 5}, {Setting::udp, 120}}) == "taken");
+    CHECK(refusal({{static_cast<Setting>(15), 5}}) == "there is no setting 15");
+    CHECK(refusal({{Setting::persist_established, 1}}) ==
+          "the setting persist_established is none of this table's");
+    CHECK(refusal({{Setting::udp, 119}}) == "udp is 120 to 432000 seconds");
+    CHECK(refusal({{Setting::udp, 120}, {Setting::udp, 121}}) == "udp is set twice");
+}
+
+TEST_CASE(
+    "every setting has a number, a name, a range that has its default, and tables of its own") {
+    std::vector<Setting> numbers;
+    for (const SettingSpec& setting : settings()) {
+        INFO(setting.name);
+        numbers.push_back(setting.id);
+        CHECK(find_setting(setting.id) == &setting);
+        CHECK(setting.minimum <= setting.maximum);
+        CHECK(setting.maximum < 1U << 24);
+        CHECK(setting.tables != 0);
+        CHECK_FALSE(setting.meaning.empty());
+        const bool is_limit = setting.id < Setting::tcp_established;
+        const bool is_given = setting.id == Setting::persist_established;
+        CHECK((is_limit || is_given || setting.id >= Setting::nat_ports_per_endpoint ||
+               (setting.otherwise >= setting.minimum && setting.otherwise <= setting.maximum)));
+    }
+    CHECK(std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) ==
+          numbers.end());
 }
 
 TEST_CASE("an endpoint of 17 groups is refused") {

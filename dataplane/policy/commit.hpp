@@ -90,6 +90,7 @@ class Commit {
 
   private:
     Result<void> apply_vnis(std::span<const EntryChange> changes);
+    void change_vpc(const VpcRecord& before, const openflow::VniRow& row);
     Result<void> apply_routes(std::span<const EntryChange> changes);
     Result<void> apply_endpoints(std::span<const EntryChange> changes);
     Result<void> put_endpoint(const openflow::EndpointRow& row);

@@ -53,21 +53,28 @@ Result<void> Commit::apply_core(std::uint8_t table, std::span<const EntryChange>
 Result<void> Commit::apply_vnis(std::span<const EntryChange> changes) {
     std::vector<VniRow> puts;
     for (const EntryChange& change : changes) {
+        std::optional<VniRow> after;
+        if (change.after != nullptr) {
+            auto row = VniRow::decode(*change.after);
+            if (!row) return row.error();
+            after = *std::move(row);
+        }
         if (change.before != nullptr) {
             const auto row = VniRow::decode(*change.before);
             if (!row) return row.error();
             const VpcRecord vpc = *next_.vpcs.find(row->vpc);
+            // Its settings changed: it keeps its slot.
+            if (after && after->vpc == row->vpc) {
+                change_vpc(vpc, *after);
+                continue;
+            }
             next_.vnis.remove(row->vni);
             next_.vpcs.remove(row->vpc);
             delta_.vpcs.push_back({vpc, std::nullopt});
             released_.zones.push_back(vpc.slot);
             concerns(row->vpc);
         }
-        if (change.after != nullptr) {
-            const auto row = VniRow::decode(*change.after);
-            if (!row) return row.error();
-            puts.push_back(*row);
-        }
+        if (after) puts.push_back(*std::move(after));
     }
     for (const VniRow& row : puts) {
         if (next_.vpcs.find(row.vpc) != nullptr)
@@ -75,13 +82,25 @@ Result<void> Commit::apply_vnis(std::span<const EntryChange> changes) {
         const ZoneSlot slot = indexes_.zones.allocate();
         if (!slot) return Error{Error::Code::exhausted, "no more VPCs can be open at once", "vni"};
         taken_.zones.push_back(slot);
-        const VpcRecord vpc{row.vpc, row.vni, slot, {}, row.cookie};
+        const VpcRecord vpc{row.vpc, row.vni, slot, row.settings, row.cookie};
         next_.vpcs.put(vpc);
         next_.vnis.put({row.vni, vpc});
         delta_.vpcs.push_back({std::nullopt, vpc});
         concerns(row.vpc);
     }
     return {};
+}
+
+void Commit::change_vpc(const VpcRecord& before, const VniRow& row) {
+    VpcRecord after = before;
+    // The one setting that flows carry with them.
+    constexpr auto kCheck = openflow::Setting::tcp_window_check;
+    if (before.settings.get(kCheck) != row.settings.get(kCheck)) concerns(row.vpc);
+    after.settings = row.settings;
+    after.cookie = row.cookie;
+    next_.vpcs.put(after);
+    next_.vnis.put({row.vni, after});
+    delta_.vpcs.push_back({before, after});
 }
 
 Result<void> Commit::apply_routes(std::span<const EntryChange> changes) {

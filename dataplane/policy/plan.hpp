@@ -8,7 +8,6 @@
 
 #include "dataplane/policy/adjacency.hpp"
 #include "dataplane/wire/drop_reason.hpp"
-#include "dataplane/wire/limits.hpp"
 #include "dataplane/wire/packet.hpp"
 
 namespace sluice::policy {
@@ -82,10 +81,10 @@ struct Plan {
     Tuple arrives;                   // the first packet as it comes, in the source's zone
     Tuple leaves;  // the first packet as it goes, in the destination's zone; replies reverse it
     DirectionPlan forward, reverse;
-    // Of the endpoint whose connection it would be: the source, from outside the destination.
-    SessionLimits limits;
     // False: this packet passes but installs no flow.
     bool installs = true;
+    // The rule of that side's groups that allows it wants what it admitted to survive it.
+    bool egress_persists = false, ingress_persists = false;
     Path path;
 };
 
@@ -97,16 +96,24 @@ enum class WalkMode : std::uint8_t {
     rewalk,
 };
 
+// What a connection that is judged anew keeps from when it was admitted.
+struct Established {
+    // That side's groups need not allow it any more (persist_established). Whatever else the
+    // policy says must still hold.
+    bool egress_persists = false, ingress_persists = false;
+};
+
 class Snapshot;
 
-// Pure. Fills as much of the plan as is known also where the verdict is drop.
-using WalkFunction = Plan (*)(const Snapshot& snapshot, const Packet& packet, WalkMode mode);
+// Pure. Fills as much of the plan as is known also where the verdict is drop. `established`:
+// nullptr for a first packet.
+using WalkFunction = Plan (*)(const Snapshot& snapshot, const Packet& packet, WalkMode mode,
+                              const Established* established);
 // Whom a first packet comes from, before it is walked: the endpoint whose address, MAC and VTEP
 // it has (0: none of the VPC), and the VPC that is open under its VNI (0: none).
 struct Sender {
     ZoneSlot zone;
     EndpointId endpoint;
-    SessionLimits limits;
 };
 using SenderFunction = Sender (*)(const Snapshot& snapshot, const Packet& packet);
 // The slot of the VPC open under this VNI, or 0.

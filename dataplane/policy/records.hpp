@@ -13,9 +13,9 @@
 
 #include "dataplane/openflow/entry.hpp"
 #include "dataplane/openflow/entry_hash.hpp"
+#include "dataplane/openflow/settings.hpp"
 #include "dataplane/policy/adjacency.hpp"
 #include "dataplane/policy/routes.hpp"
-#include "dataplane/wire/limits.hpp"
 
 namespace sluice::policy {
 
@@ -58,7 +58,7 @@ struct VpcRecord {
     NumberKey<VpcId> key{VpcId{}};
     Vni vni;
     ZoneSlot slot;
-    SessionLimits limits;
+    openflow::Settings settings;  // for its connections; the walk asks none of them
     Cookie cookie;
 };
 
@@ -87,7 +87,6 @@ struct EndpointRecord {
     std::array<GroupId, kMaximumGroups> group_array{};
     AdjacencyIndex routed;   // to it from other subnets and from outside
     AdjacencyIndex bridged;  // to it from its own subnet
-    SessionLimits limits;
     Cookie cookie;
 
     [[nodiscard]] std::span<const GroupId> groups() const {

@@ -52,14 +52,13 @@ std::vector<openflow::TableDigest> Snapshot::digests() const {
 Sender sender_of(const Snapshot& snapshot, const Packet& packet) {
     const VniRecord* vni = snapshot.core.vnis.find(packet.vni);
     if (vni == nullptr) return {};
-    Sender sender{vni->vpc.slot, {}, {}};
+    Sender sender{vni->vpc.slot, {}};
     const EndpointRecord* source =
         snapshot.core.endpoints.find({vni->vpc.key.number, packet.tuple.source});
     if (source == nullptr || source->mac != packet.source_mac) return sender;
     const HostRecord* host = snapshot.core.hosts.find(source->host);
     if (host == nullptr || !host->has(packet.vtep)) return sender;
     sender.endpoint = source->endpoint;
-    sender.limits = source->limits;
     return sender;
 }
 

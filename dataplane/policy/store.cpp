@@ -135,6 +135,7 @@ Store::Store(const Options& options)
       own_(options.own),
       zone_capacity_(options.zone_capacity),
       meter_capacity_(options.meter_capacity),
+      vacant_(options.vacant),
       zones_(options.zone_capacity),
       changed_(std::make_unique<std::atomic<std::uint32_t>[]>(options.zone_capacity)) {
     changed_[kNobody.value].store(~0U, std::memory_order_relaxed);
@@ -200,9 +201,19 @@ reclaim::Qsbr::Token Store::swap(Prepared prepared) {
 
 void Store::reclaim() {
     while (!retired_.empty() && qsbr_.elapsed(retired_.front().token)) {
-        give_back(retired_.front().indexes);
+        IndexLists& indexes = retired_.front().indexes;
+        if (vacant_) {
+            resting_.insert(resting_.end(), indexes.zones.begin(), indexes.zones.end());
+            indexes.zones.clear();
+        }
+        give_back(indexes);
         retired_.pop_front();
     }
+    std::erase_if(resting_, [&](ZoneSlot slot) {
+        if (!vacant_(slot)) return false;
+        zones_.free(slot);
+        return true;
+    });
 }
 
 void Store::give_back(const IndexLists& indexes) {

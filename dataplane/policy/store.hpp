@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -69,6 +70,9 @@ class Store {
         std::chrono::steady_clock::time_point now = {};  // when the built-in entries are added
         std::uint32_t zone_capacity = 16384;             // VPCs open at once, and the outside
         std::uint32_t meter_capacity = (1U << 16) - 1;
+        // Whether nothing is counted under the slot of a VPC that is gone any more: only then may
+        // another VPC have it.
+        std::function<bool(ZoneSlot)> vacant = {};
     };
 
     explicit Store(const Options& options);
@@ -131,7 +135,9 @@ class Store {
     const OwnAddresses own_;
     std::uint32_t zone_capacity_;
     std::uint32_t meter_capacity_;
+    std::function<bool(ZoneSlot)> vacant_;
     ZoneSlots zones_;
+    std::vector<ZoneSlot> resting_;  // until they are vacant
     std::unique_ptr<std::atomic<std::uint32_t>[]> changed_;
     std::atomic<const Snapshot*> root_{nullptr};
     std::unique_ptr<const Snapshot> current_;

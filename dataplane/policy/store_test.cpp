@@ -204,6 +204,56 @@ TEST_CASE_METHOD(Small, "freed indexes and zones rest until every reader has mov
     qsbr.offline(0);
 }
 
+TEST_CASE("a zone is taken over only when nothing is counted under it any more") {
+    reclaim::Qsbr qsbr(1);
+    AdjacencyTable adjacencies(64);
+    SourceTable sources(64);
+    const Pipeline pipeline{{}};
+    bool vacant = false;
+    Store store({.adjacencies = adjacencies,
+                 .sources = sources,
+                 .qsbr = qsbr,
+                 .pipeline = pipeline,
+                 .outside = {},
+                 .ports = {},
+                 .zone_capacity = 3,  // one VPC, besides the outside and nobody
+                 .vacant = [&](ZoneSlot) { return vacant; }});
+    const auto open = [&](std::uint32_t number) {
+        Changes changes;
+        changes.put = {openflow::VniRow{Vni{number}, VpcId{number}, {}}.encode()};
+        auto prepared = store.prepare(changes);
+        if (!prepared) return false;
+        store.publish(std::move(*prepared), [](const Delta&) {});
+        return true;
+    };
+    REQUIRE(open(1));
+    Changes closing;
+    closing.remove = {openflow::VniRow{Vni{1}, VpcId{1}, {}}.encode().key};
+    auto prepared = store.prepare(closing);
+    REQUIRE(prepared.ok());
+    store.publish(std::move(*prepared), [](const Delta&) {});
+    store.reclaim();
+    CHECK_FALSE(open(2));
+    vacant = true;
+    store.reclaim();
+    CHECK(open(2));
+}
+
+TEST_CASE_METHOD(Small, "a VPC whose settings change keeps its slot, and nobody is judged again") {
+    const ZoneSlot zone = slot();
+    Changes changes;
+    openflow::Settings settings;
+    settings.put(openflow::Setting::connections, 7);
+    changes.put = {openflow::VniRow{Vni{5001}, VpcId{1}, Cookie{1}, settings}.encode()};
+    const auto prepared = store.prepare(changes);
+    REQUIRE(prepared.ok());
+    CHECK(prepared->zones().empty());
+    REQUIRE(prepared->delta().vpcs.size() == 1);
+    CHECK(prepared->delta().vpcs[0].before->slot == zone);
+    CHECK(prepared->delta().vpcs[0].after->slot == zone);
+    CHECK(prepared->delta().vpcs[0].after->settings == settings);
+}
+
 TEST_CASE_METHOD(Small, "a zone that is taken over is marked before anybody sees it") {
     remove(openflow::VniRow{Vni{5001}, VpcId{1}, {}});
     Changes changes;

@@ -33,7 +33,6 @@ void know_sender(WalkState& walk) {
     if (walk.source == nullptr) return walk.drop(openflow::kSource, DropReason::unknown_source);
     const EndpointRecord& source = *walk.source;
     walk.plan.source = source.endpoint;
-    walk.plan.limits = source.limits;
     walk.plan.path.source_endpoint = source.cookie;
     walk.source_subnet =
         walk.snapshot.core.subnets.find({source.subnet, walk.packet.tuple.destination.family()});
@@ -97,10 +96,7 @@ void endpoint(WalkState& walk) {
     plan.destination_vni = vpc->vni;
     plan.destination = destination.endpoint;
     plan.path.destination_endpoint = destination.cookie;
-    if (!walk.from_overlay()) {
-        plan.zone = vpc->slot;
-        plan.limits = destination.limits;
-    }
+    if (!walk.from_overlay()) plan.zone = vpc->slot;
 
     const bool bridged =
         walk.next_hop == NextHop::local && walk.source->subnet == destination.subnet;
@@ -156,10 +152,12 @@ void arrive(WalkState& walk) {
     if (!walk.ended) run(walk, Stage::ingress);
 }
 
-Plan traverse(const Snapshot& snapshot, const Packet& packet, WalkMode mode, Trace* trace) {
+Plan traverse(const Snapshot& snapshot, const Packet& packet, WalkMode mode,
+              const Established* established, Trace* trace) {
     WalkState walk{.snapshot = snapshot,
                    .packet = packet,
                    .mode = mode,
+                   .established = established,
                    .trace = trace,
                    .plan = {},
                    .tuple = packet.tuple};
@@ -183,12 +181,13 @@ Plan traverse(const Snapshot& snapshot, const Packet& packet, WalkMode mode, Tra
 
 }  // namespace
 
-Plan walk(const Snapshot& snapshot, const Packet& packet, WalkMode mode) {
-    return traverse(snapshot, packet, mode, nullptr);
+Plan walk(const Snapshot& snapshot, const Packet& packet, WalkMode mode,
+          const Established* established) {
+    return traverse(snapshot, packet, mode, established, nullptr);
 }
 
 Plan walk(const Snapshot& snapshot, const Packet& packet, WalkMode mode, Trace& trace) {
-    return traverse(snapshot, packet, mode, &trace);
+    return traverse(snapshot, packet, mode, nullptr, &trace);
 }
 
 Standing standing(const Installed& installed, const Plan& rewalked) {

@@ -16,7 +16,8 @@ namespace sluice::policy {
 
 // Judges an ARP, IPv4 or IPv6 packet (a WalkFunction). What the worker judges is not asked
 // here: TTL, MTU, fragments, ICMP errors, TCP flags.
-Plan walk(const Snapshot& snapshot, const Packet& packet, WalkMode mode);
+Plan walk(const Snapshot& snapshot, const Packet& packet, WalkMode mode,
+          const Established* established = nullptr);
 
 // The same, and says how it came to it.
 Plan walk(const Snapshot& snapshot, const Packet& packet, WalkMode mode, Trace& trace);

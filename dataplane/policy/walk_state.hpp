@@ -16,7 +16,8 @@ struct WalkState {
     const Snapshot& snapshot;
     const Packet& packet;
     WalkMode mode;
-    Trace* trace;  // nullptr: nobody asks
+    const Established* established;  // nullptr: a first packet
+    Trace* trace;                    // nullptr: nobody asks
 
     Plan plan;
     // The packet's addresses and ports as translated so far.
@@ -34,8 +35,8 @@ struct WalkState {
     bool may_leave = false;                 // its source is an address that the internet may see
     openflow::NextHop next_hop = openflow::NextHop::blackhole;
     NatGatewayId nat_gateway{};  // that the route names; 0: none
-    bool decided = false;  // the verdict stands
-    bool ended = false;    // and no further step runs
+    bool decided = false;        // the verdict stands
+    bool ended = false;          // and no further step runs
 
     [[nodiscard]] bool from_overlay() const { return packet.side == Side::underlay; }
     [[nodiscard]] Family family() const { return tuple.destination.family(); }

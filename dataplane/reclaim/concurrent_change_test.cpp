@@ -34,6 +34,7 @@ struct Snapshot {
 struct World {
     reclaim::Qsbr qsbr{kWorkers};
     SessionTable<Ipv4> table{{kCapacity, kWorkers, {}, map_memory}, qsbr};
+    ZoneSettings zones{map_memory, 1};
     policy::AdjacencyTable adjacencies{kAdjacencies};
     std::atomic<const Snapshot*> root{nullptr};
     std::atomic<std::uint32_t> changed{0};
@@ -121,7 +122,7 @@ void work(World& world, unsigned worker) {
         for (int i = 0; i < 4 && cursor < world.table.high_water(); ++i, ++cursor) {
             const ConnectionIndex index{cursor};
             if (world.table.connection(index).life() == Life::live && (random & 7) == 0 &&
-                world.table.idle_too_long(index, Timeouts{}, Tick{ticks(100000)}))
+                world.table.idle_too_long(index, world.zones, Tick{ticks(100000)}))
                 if (world.table.end(worker, index)) ++world.ended[worker];
         }
         if (cursor >= world.table.high_water()) cursor = 0;

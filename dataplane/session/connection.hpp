@@ -28,6 +28,9 @@ inline constexpr std::size_t kPathLength = 7;
 enum ConnectionFlag : std::uint32_t {
     kHalfOpen = 1U << 16,        // nobody has answered it: counted as such
     kEndpointCounts = 1U << 17,  // its endpoint counts it, not only the VPC
+    // That side's groups need not allow it any more: the rule that did wants it so.
+    kEgressPersists = 1U << 18,
+    kIngressPersists = 1U << 19,
 };
 
 struct Connection {
@@ -83,6 +86,17 @@ struct Connection {
         while (!state.compare_exchange_weak(
             before, (before & ~(15U << shift)) | std::uint32_t{scale} << shift,
             std::memory_order_acq_rel)) {
+        }
+    }
+    [[nodiscard]] bool has(ConnectionFlag flag) const {
+        return (state.load(std::memory_order_relaxed) & flag) != 0;
+    }
+    // Of the flags in `which`, those in `flags` are set and the others cleared.
+    void change_flags(std::uint32_t which, std::uint32_t flags) {
+        std::uint32_t before = state.load(std::memory_order_relaxed);
+        while ((before & which) != flags &&
+               !state.compare_exchange_weak(before, (before & ~which) | flags,
+                                            std::memory_order_acq_rel)) {
         }
     }
     // Somebody answered. The flags as they were: only one caller sees kHalfOpen.

@@ -33,13 +33,31 @@ class FragmentTable::Locked {
     Bucket& bucket_;
 };
 
-FragmentTable::FragmentTable(const FragmentLimits& limits, const HashSeed& seed)
+FragmentTable::FragmentTable(const FragmentLimits& limits, const HashSeed& seed,
+                             std::uint32_t zones)
     : limits_(limits),
       seed_(seed),
       mask_(limits.datagrams / std::tuple_size_v<decltype(Bucket::entries)> - 1),
       buckets_(std::make_unique<Bucket[]>(mask_ + 1)),
-      vpcs_(std::make_unique<Count[]>(kOwners)),
-      senders_(std::make_unique<Count[]>(kOwners)) {}
+      vpcs_(std::make_unique<Vpc[]>(zones)),
+      senders_(std::make_unique<Count[]>(kSenders)) {}
+
+void FragmentTable::set(std::uint32_t slot, std::uint32_t vpc, std::uint32_t sender) {
+    vpcs_[slot].most_held.store(vpc, kRelaxed);
+    vpcs_[slot].most_of_sender.store(sender, kRelaxed);
+}
+
+std::uint32_t FragmentTable::vpc_bound(std::uint32_t slot) const {
+    // What comes from the outside is everybody's: only its destinations are bounded.
+    if (slot == 0) return limits_.held;
+    const std::uint32_t set = vpcs_[slot].most_held.load(kRelaxed);
+    return std::min(set != 0 ? set : limits_.held / limits_.vpc_part, limits_.held);
+}
+
+std::uint32_t FragmentTable::sender_bound(std::uint32_t slot) const {
+    const std::uint32_t set = vpcs_[slot].most_of_sender.load(kRelaxed);
+    return set != 0 ? set : limits_.held / limits_.sender_part;
+}
 
 std::uint64_t FragmentTable::hash(const IpAddress& address, std::uint64_t salt) const {
     std::array<std::uint64_t, 2> words;
@@ -59,13 +77,9 @@ FragmentTable::Bucket& FragmentTable::bucket_of(const FragmentKey& key) {
     return buckets_[hash(key) & mask_];
 }
 
-FragmentTable::Count& FragmentTable::vpc_of(const FragmentKey& key) {
-    return vpcs_[mix(key.zone.value ^ seed_.words[0], seed_.words[1]) % kOwners];
-}
-
 FragmentTable::Count& FragmentTable::sender_of(const FragmentKey& key) {
     // Anybody is outside: there the destination is who has to answer for it.
-    return senders_[hash(key.zone.value == 0 ? key.destination : key.vtep, 0) % kOwners];
+    return senders_[hash(key.zone.value == 0 ? key.destination : key.vtep, 0) % kSenders];
 }
 
 bool FragmentTable::is_over(const Entry& entry, Tick now) {
@@ -75,14 +89,14 @@ bool FragmentTable::is_over(const Entry& entry, Tick now) {
 void FragmentTable::release(Entry& entry, Released& released) {
     std::copy_n(entry.held.packets.begin(), entry.held.count, released.packets.begin());
     released.count = std::exchange(entry.held.count, 0U);
-    for (Count* count : {&all_, &vpc_of(entry.key), &sender_of(entry.key)})
+    for (Count* count : {&all_, static_cast<Count*>(&vpc_of(entry.key)), &sender_of(entry.key)})
         count->held.fetch_sub(released.count, kRelaxed);
 }
 
 void FragmentTable::finish(Entry& entry, Released& released) {
     release(entry, released);
     entry.state = State::free;
-    for (Count* count : {&all_, &vpc_of(entry.key), &sender_of(entry.key)})
+    for (Count* count : {&all_, static_cast<Count*>(&vpc_of(entry.key)), &sender_of(entry.key)})
         count->datagrams.fetch_sub(1, kRelaxed);
 }
 
@@ -90,13 +104,11 @@ bool FragmentTable::hold(Entry& entry, void* packet) {
     if (entry.held.count == kHeld) return false;
     Count &vpc = vpc_of(entry.key), &sender = sender_of(entry.key);
     if (!take(all_.held, limits_.held)) return false;
-    // What comes from the outside is everybody's: only its destinations are bounded.
-    if (!take(vpc.held,
-              entry.key.zone.value == 0 ? limits_.held : limits_.held / limits_.vpc_part)) {
+    if (!take(vpc.held, vpc_bound(entry.key.slot))) {
         all_.held.fetch_sub(1, kRelaxed);
         return false;
     }
-    if (!take(sender.held, limits_.held / limits_.sender_part)) {
+    if (!take(sender.held, sender_bound(entry.key.slot))) {
         all_.held.fetch_sub(1, kRelaxed);
         vpc.held.fetch_sub(1, kRelaxed);
         return false;
@@ -133,7 +145,7 @@ FragmentTable::Entry* FragmentTable::make(Bucket& bucket, const FragmentKey& key
     if (place == nullptr) return nullptr;
     Count &vpc = vpc_of(key), &sender = sender_of(key);
     const std::uint32_t most = limits_.datagrams;
-    if (!take(vpc.datagrams, key.zone.value == 0 ? most : most / limits_.vpc_part)) return nullptr;
+    if (!take(vpc.datagrams, key.slot == 0 ? most : most / limits_.vpc_part)) return nullptr;
     if (!take(sender.datagrams, most / limits_.sender_part)) {
         vpc.datagrams.fetch_sub(1, kRelaxed);
         return nullptr;

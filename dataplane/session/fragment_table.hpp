@@ -31,14 +31,19 @@
 namespace sluice::session {
 
 struct FragmentKey {
-    Vni zone;  // 0: the outside
+    Vni zone;                // 0: the outside
+    std::uint32_t slot = 0;  // of the VPC, for its count; no part of the key
     std::uint32_t identification = 0;
     std::uint8_t protocol = 0;
     MacAddress mac;
     IpAddress vtep;  // none: from the outside
     IpAddress source, destination;
 
-    friend bool operator==(const FragmentKey&, const FragmentKey&) = default;
+    friend bool operator==(const FragmentKey& a, const FragmentKey& b) {
+        return a.zone == b.zone && a.identification == b.identification &&
+               a.protocol == b.protocol && a.mac == b.mac && a.vtep == b.vtep &&
+               a.source == b.source && a.destination == b.destination;
+    }
 };
 
 // What a first fragment says for all: ports and protocol as in a session key, and with which
@@ -87,7 +92,10 @@ class FragmentTable {
         [[nodiscard]] std::span<void* const> all() const { return {packets.data(), count}; }
     };
 
-    FragmentTable(const FragmentLimits& limits, const HashSeed& seed);
+    FragmentTable(const FragmentLimits& limits, const HashSeed& seed, std::uint32_t zones);
+
+    // Packets that a VPC, and each sender of it, may have held from now on; 0: their parts.
+    void set(std::uint32_t slot, std::uint32_t vpc, std::uint32_t sender);
 
     // A first fragment, before it is judged. After `pass`, `decide` must follow. `expired`: held
     // packets of a datagram whose time was over; drop them.
@@ -107,6 +115,11 @@ class FragmentTable {
 
     [[nodiscard]] unsigned buckets() const { return static_cast<unsigned>(mask_ + 1); }
     [[nodiscard]] std::uint32_t held() const { return all_.held.load(std::memory_order_relaxed); }
+    // Of a VPC, and how many it may have.
+    [[nodiscard]] std::uint32_t held(std::uint32_t slot) const {
+        return vpcs_[slot].held.load(std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::uint32_t vpc_bound(std::uint32_t slot) const;
     [[nodiscard]] std::uint32_t datagrams() const {
         return all_.datagrams.load(std::memory_order_relaxed);
     }
@@ -115,6 +128,9 @@ class FragmentTable {
     enum class State : std::uint8_t { free, waiting, judging, carried, refused };
     struct Count {
         std::atomic<std::uint32_t> datagrams{0}, held{0};
+    };
+    struct Vpc : Count {
+        std::atomic<std::uint32_t> most_held{0}, most_of_sender{0};  // as `set` said
     };
     struct Entry {
         FragmentKey key;
@@ -130,13 +146,14 @@ class FragmentTable {
         std::array<Entry, 4> entries;
     };
     class Locked;
-    // Owners share a count where their hashes do: a bound is then reached sooner, never later.
-    static constexpr std::size_t kOwners = 1024;
+    // Senders share a count where their hashes do: a bound is then reached sooner, never later.
+    static constexpr std::size_t kSenders = 1024;
 
     [[nodiscard]] std::uint64_t hash(const FragmentKey& key) const;
     [[nodiscard]] std::uint64_t hash(const IpAddress& address, std::uint64_t salt) const;
     Bucket& bucket_of(const FragmentKey& key);
-    Count& vpc_of(const FragmentKey& key);
+    Vpc& vpc_of(const FragmentKey& key) { return vpcs_[key.slot]; }
+    [[nodiscard]] std::uint32_t sender_bound(std::uint32_t slot) const;
     Count& sender_of(const FragmentKey& key);
     Entry* find(Bucket& bucket, const FragmentKey& key, Tick now, Released& expired);
     Entry* make(Bucket& bucket, const FragmentKey& key, Tick now, State state, Released& expired);
@@ -149,7 +166,8 @@ class FragmentTable {
     HashSeed seed_;
     std::size_t mask_;
     std::unique_ptr<Bucket[]> buckets_;
-    std::unique_ptr<Count[]> vpcs_, senders_;
+    std::unique_ptr<Vpc[]> vpcs_;  // by slot
+    std::unique_ptr<Count[]> senders_;
     Count all_;
     std::atomic<std::uint32_t> cursor_{0};
 };

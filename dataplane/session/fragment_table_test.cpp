@@ -16,6 +16,7 @@ namespace {
 FragmentKey key(std::uint32_t identification, std::uint32_t vni = 100, std::uint8_t host = 11) {
     FragmentKey result;
     result.zone = Vni{vni};
+    result.slot = vni == 0 ? 0 : vni % 7 + 1;
     result.identification = identification;
     result.protocol = 17;
     result.mac = MacAddress::from_value(0x02000000aa01);
@@ -35,7 +36,7 @@ void* packet(std::uintptr_t number) {
 }
 
 struct Fixture {
-    explicit Fixture(FragmentLimits limits = {}) : table(limits, HashSeed{}) {}
+    explicit Fixture(FragmentLimits limits = {}) : table(limits, HashSeed{}, 8) {}
     FragmentTable table;
     FragmentTable::Released released;
     Tick now{1000};
@@ -190,6 +191,29 @@ TEST_CASE("a sender's datagrams are bounded, and a full table refuses without ha
     CHECK(it.later(key(0), piece(800, 800)) == FragmentVerdict::pass);
 }
 
+TEST_CASE("a VPC, and each of its senders, holds as many as was set for it") {
+    Fixture it;
+    const auto slot = key(1).slot;
+    CHECK(it.table.vpc_bound(slot) == 256);
+    it.table.set(slot, 5, 3);
+    CHECK(it.table.vpc_bound(slot) == 5);
+    const auto hold = [&](std::uint8_t host) {
+        std::uint32_t held = 0;
+        while (held < 20 &&
+               it.later(key(held + 1, 100, host), piece(800, 800)) == FragmentVerdict::held)
+            ++held;
+        return held;
+    };
+    CHECK(hold(11) == 3);
+    CHECK(hold(12) == 2);
+    CHECK(it.table.held(slot) == 5);
+    it.table.set(slot, 0, 0);
+    CHECK(hold(13) == 20);
+    // Another VPC's are its own.
+    CHECK(it.later(key(1, 101), piece(800, 800)) == FragmentVerdict::held);
+    CHECK(it.table.held(key(1, 101).slot) == 1);
+}
+
 TEST_CASE("one datagram holds a bounded number of fragments") {
     Fixture it;
     for (std::uint16_t i = 1; i <= FragmentTable::kHeld; ++i)
@@ -199,7 +223,7 @@ TEST_CASE("one datagram holds a bounded number of fragments") {
 }
 
 TEST_CASE("workers share a datagram: each fragment comes out once") {
-    FragmentTable table({4096, 4096, 1, 1}, HashSeed{});
+    FragmentTable table({4096, 4096, 1, 1}, HashSeed{}, 8);
     constexpr std::uint32_t kDatagrams = 2000;
     std::atomic<unsigned> out{0}, wrong{0};  // Catch's assertions are one thread's
     // Neither runs far ahead: a bucket has room for four.

@@ -65,11 +65,22 @@ Limits::Limits(const Allocate& allocate, const LimitDefaults& defaults, std::uin
       sets_(allocate, mask_ + 1),
       outside_(allocate, kOutside) {}
 
-void Limits::set(std::uint32_t zone, const SessionLimits& limits) {
-    Zone& of = zones_[zone];
-    of.limit_connections.store(limits.connections, kRelaxed);
-    of.limit_half_open.store(limits.half_open, kRelaxed);
-    of.limit_rate.store(limits.per_second, kRelaxed);
+void Limits::Bounds::store(const SessionLimits& limits) {
+    connections.store(limits.connections, kRelaxed);
+    half_open.store(limits.half_open, kRelaxed);
+    per_second.store(limits.per_second, kRelaxed);
+}
+SessionLimits Limits::Bounds::load() const {
+    return {connections.load(kRelaxed), half_open.load(kRelaxed), per_second.load(kRelaxed)};
+}
+
+void Limits::set(std::uint32_t zone, const VpcLimits& limits) {
+    zones_[zone].vpc.store(limits.vpc);
+    zones_[zone].endpoint.store(limits.endpoint);
+}
+
+VpcLimits Limits::own(std::uint32_t zone) const {
+    return {zones_[zone].vpc.load(), zones_[zone].endpoint.load()};
 }
 
 std::size_t Limits::set_of(EndpointId endpoint) const {
@@ -88,11 +99,13 @@ Limits::Place Limits::find(EndpointId endpoint) const {
     return vacant;
 }
 
-DropReason Limits::charge(std::uint32_t number, EndpointId endpoint, const SessionLimits& own,
-                          std::uint64_t now) {
+DropReason Limits::charge(std::uint32_t number, EndpointId endpoint, std::uint64_t now) {
     Zone& zone = zones_[number];
-    const std::uint32_t vpc = first_set(zone.limit_rate.load(kRelaxed), defaults_.vpc.per_second);
-    const std::uint32_t each = first_set(own.per_second, defaults_.endpoint.per_second);
+    const std::uint32_t vpc =
+        first_set(zone.vpc.per_second.load(kRelaxed), defaults_.vpc.per_second);
+    const std::uint32_t each =
+        first_set(zone.endpoint.per_second.load(kRelaxed), defaults_.endpoint.per_second);
+    zone.recent.note(now);
     if (!endpoint)
         return conforms(zone.unknown, each, now) ? DropReason::none
                                                  : DropReason::vpc_connection_rate;
@@ -100,10 +113,14 @@ DropReason Limits::charge(std::uint32_t number, EndpointId endpoint, const Sessi
         auto& owner = place.set->owner[place.way];
         std::uint64_t before = owner.load(kRelaxed);
         // Whoever takes a place takes what is left of its rate, too.
-        if (before >> 32 != endpoint.value && (before & kCountMask) == 0)
-            owner.compare_exchange_strong(before, std::uint64_t{endpoint.value} << 32, kRelaxed);
-        if (!conforms(place.set->rate[place.way], each, now))
+        if (before >> 32 != endpoint.value && (before & kCountMask) == 0 &&
+            owner.compare_exchange_strong(before, std::uint64_t{endpoint.value} << 32, kRelaxed))
+            place.set->forget(place.way);
+        place.set->recent[place.way].note(now);
+        if (!conforms(place.set->rate[place.way], each, now)) {
+            place.set->refused[2][place.way].fetch_add(1, kRelaxed);
             return DropReason::endpoint_connection_rate;
+        }
     }
     return conforms(zone.known, vpc, now) ? DropReason::none : DropReason::vpc_connection_rate;
 }
@@ -112,11 +129,14 @@ DropReason Limits::charge_outside(std::uint64_t address, std::uint32_t& number, 
     Outside& cell = outside_[address % kOutside];
     const std::uint64_t owner = cell.owner.load(kRelaxed);
     number = owner >> 32 == address >> 32 ? static_cast<std::uint32_t>(owner) : 0;
-    if (!conforms(cell.rate, defaults_.endpoint.per_second, now))
-        return DropReason::endpoint_connection_rate;
-    if (number == 0) return DropReason::none;
     Zone& zone = zones_[number];
-    const std::uint32_t vpc = first_set(zone.limit_rate.load(kRelaxed), defaults_.vpc.per_second);
+    const std::uint32_t each =
+        first_set(zone.endpoint.per_second.load(kRelaxed), defaults_.endpoint.per_second);
+    if (!conforms(cell.rate, each, now)) return DropReason::endpoint_connection_rate;
+    if (number == 0) return DropReason::none;
+    zone.recent.note(now);
+    const std::uint32_t vpc =
+        first_set(zone.vpc.per_second.load(kRelaxed), defaults_.vpc.per_second);
     return conforms(zone.outside, vpc, now) ? DropReason::none : DropReason::vpc_connection_rate;
 }
 
@@ -126,7 +146,8 @@ void Limits::learn(std::uint64_t address, std::uint32_t zone) {
     if (owner.load(kRelaxed) != wanted) owner.store(wanted, kRelaxed);
 }
 
-SessionLimits Limits::vpc_limits(const SessionLimits& own, std::uint32_t free) const {
+SessionLimits Limits::vpc_limits(std::uint32_t zone, std::uint32_t free) const {
+    const SessionLimits own = zones_[zone].vpc.load();
     return {lower(first_set(own.connections, defaults_.vpc.connections),
                   share(defaults_.vpc_connections, free)),
             lower(first_set(own.half_open, defaults_.vpc.half_open),
@@ -134,7 +155,8 @@ SessionLimits Limits::vpc_limits(const SessionLimits& own, std::uint32_t free) c
             first_set(own.per_second, defaults_.vpc.per_second)};
 }
 
-SessionLimits Limits::endpoint_limits(const SessionLimits& own, std::uint32_t free) const {
+SessionLimits Limits::endpoint_limits(std::uint32_t zone, std::uint32_t free) const {
+    const SessionLimits own = zones_[zone].endpoint.load();
     return {lower(first_set(own.connections, defaults_.endpoint.connections),
                   share(defaults_.endpoint_connections, free)),
             lower(first_set(own.half_open, defaults_.endpoint.half_open),
@@ -142,15 +164,14 @@ SessionLimits Limits::endpoint_limits(const SessionLimits& own, std::uint32_t fr
             first_set(own.per_second, defaults_.endpoint.per_second)};
 }
 
-DropReason Limits::check(const Claim& claim, const SessionLimits& endpoint,
-                         std::uint32_t free) const {
+DropReason Limits::check(const Claim& claim, std::uint32_t free) const {
     const Zone& zone = zones_[claim.zone];
     const auto here = [&](const auto& counts) { return counts[claim.family].load(kRelaxed); };
     const auto all = [](const auto& counts) {
         return counts[0].load(kRelaxed) + counts[1].load(kRelaxed);
     };
-    const auto own = [](std::uint32_t set, std::uint32_t otherwise) {
-        return first_set(set, otherwise);
+    const auto own = [](const std::atomic<std::uint32_t>& set, std::uint32_t otherwise) {
+        return first_set(set.load(kRelaxed), otherwise);
     };
     if (claim.endpoint) {
         const Place place = find(claim.endpoint);
@@ -162,26 +183,25 @@ DropReason Limits::check(const Claim& claim, const SessionLimits& endpoint,
             // Shares are of the family's table: many connections of one leave room for the other's.
             const std::uint32_t ipv6 =
                 std::min(connections, place.set->ipv6[place.way].load(kRelaxed));
-            if (exceeds(own(endpoint.connections, defaults_.endpoint.connections), connections,
+            if (exceeds(own(zone.endpoint.connections, defaults_.endpoint.connections), connections,
                         share(defaults_.endpoint_connections, free),
                         claim.family == 0 ? connections - ipv6 : ipv6))
                 return DropReason::endpoint_connections;
             const std::array half_open = {place.set->half_open[0][place.way].load(kRelaxed),
                                           place.set->half_open[1][place.way].load(kRelaxed)};
             if (claim.half_open &&
-                exceeds(own(endpoint.half_open, defaults_.endpoint.half_open),
+                exceeds(own(zone.endpoint.half_open, defaults_.endpoint.half_open),
                         half_open[0] + half_open[1], share(defaults_.endpoint_half_open, free),
                         half_open[claim.family]))
                 return DropReason::endpoint_half_open;
         }
     }
-    if (exceeds(own(zone.limit_connections.load(kRelaxed), defaults_.vpc.connections),
-                all(zone.connections), share(defaults_.vpc_connections, free),
-                here(zone.connections)))
+    if (exceeds(own(zone.vpc.connections, defaults_.vpc.connections), all(zone.connections),
+                share(defaults_.vpc_connections, free), here(zone.connections)))
         return DropReason::vpc_connections;
     if (claim.half_open &&
-        exceeds(own(zone.limit_half_open.load(kRelaxed), defaults_.vpc.half_open),
-                all(zone.half_open), share(defaults_.vpc_half_open, free), here(zone.half_open)))
+        exceeds(own(zone.vpc.half_open, defaults_.vpc.half_open), all(zone.half_open),
+                share(defaults_.vpc_half_open, free), here(zone.half_open)))
         return DropReason::vpc_half_open;
     return DropReason::none;
 }
@@ -203,6 +223,7 @@ bool Limits::take(const Claim& claim) {
             mine ? before + 1 : (std::uint64_t{claim.endpoint.value} << 32 | 1);
         if (!owner.compare_exchange_strong(before, after, std::memory_order_acq_rel, kRelaxed))
             continue;
+        if (!mine) place.set->forget(place.way);
         if (claim.family == 1) place.set->ipv6[place.way].fetch_add(1, kRelaxed);
         if (claim.half_open) place.set->half_open[claim.family][place.way].fetch_add(1, kRelaxed);
         return true;
@@ -245,19 +266,30 @@ void Limits::release(const Claim& claim, bool endpoint_counts) {
     }
 }
 
-Limits::Use Limits::use(std::uint32_t number) const {
+void Limits::refuse(EndpointId endpoint, DropReason reason) {
+    const bool open = reason == DropReason::endpoint_connections;
+    if (!open && reason != DropReason::endpoint_half_open) return;
+    const Place place = find(endpoint);
+    if (place.set != nullptr && place.set->owner[place.way].load(kRelaxed) >> 32 == endpoint.value)
+        place.set->refused[open ? 0 : 1][place.way].fetch_add(1, kRelaxed);
+}
+
+void Limits::Set::forget(std::size_t way) {
+    for (Counts& counts : refused) counts[way].store(0, kRelaxed);
+}
+
+Limits::Use Limits::use(std::uint32_t number, std::uint64_t now) const {
     const Zone& zone = zones_[number];
     Use result;
     for (std::size_t family = 0; family < 2; ++family) {
         result.connections[family] = zone.connections[family].load(kRelaxed);
         result.half_open[family] = zone.half_open[family].load(kRelaxed);
     }
-    result.set = {zone.limit_connections.load(kRelaxed), zone.limit_half_open.load(kRelaxed),
-                  zone.limit_rate.load(kRelaxed)};
+    result.per_second = zone.recent.per_second(now);
     return result;
 }
 
-Limits::Use Limits::use(EndpointId endpoint) const {
+Limits::Use Limits::use(EndpointId endpoint, std::uint64_t now) const {
     Use result;
     const Place place = find(endpoint);
     if (place.set == nullptr) return result;
@@ -268,7 +300,17 @@ Limits::Use Limits::use(EndpointId endpoint) const {
     result.connections[0] = all - result.connections[1];
     for (std::size_t family = 0; family < 2; ++family)
         result.half_open[family] = place.set->half_open[family][place.way].load(kRelaxed);
+    result.per_second = place.set->recent[place.way].per_second(now);
     return result;
+}
+
+Limits::Refused Limits::refused(EndpointId endpoint) const {
+    const Place place = find(endpoint);
+    if (place.set == nullptr || place.set->owner[place.way].load(kRelaxed) >> 32 != endpoint.value)
+        return {};
+    const auto& counts = place.set->refused;
+    return {counts[0][place.way].load(kRelaxed), counts[1][place.way].load(kRelaxed),
+            counts[2][place.way].load(kRelaxed)};
 }
 
 }  // namespace sluice::session

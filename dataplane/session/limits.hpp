@@ -17,7 +17,7 @@
 // Threads: all workers at once; `set` the control thread. Counts are relaxed atomics of the
 // VPC and of the endpoint, touched when a connection opens, is first answered, or ends; they
 // are exact, the limits are overrun by at most one connection a worker.
-// Cost: some ten nanoseconds a first packet. Memory: 64 octets a VPC, 32 an endpoint's place.
+// Cost: some ten nanoseconds a first packet. Memory: 128 octets a VPC, 48 an endpoint's place.
 #pragma once
 
 #include <array>
@@ -42,6 +42,39 @@ class RateWord {
     std::atomic<std::uint64_t> next_{0};
 };
 
+// How many of whatever there were in the last whole second: one word. About: two workers at once
+// may lose some, nothing else.
+class RecentRate {
+  public:
+    void note(std::uint64_t now) {
+        const std::uint64_t word = word_.load(std::memory_order_relaxed);
+        const std::uint64_t second = second_of(now);
+        std::uint64_t next = word + ((word & kMost) != kMost ? 1 : 0);
+        if (word >> 2 * kBits != second)
+            next = second << 2 * kBits | (follows(second, word) ? (word & kMost) << kBits : 0) | 1;
+        word_.store(next, std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::uint32_t per_second(std::uint64_t now) const {
+        const std::uint64_t word = word_.load(std::memory_order_relaxed);
+        const std::uint64_t second = second_of(now);
+        if (word >> 2 * kBits == second) return static_cast<std::uint32_t>(word >> kBits & kMost);
+        return follows(second, word) ? static_cast<std::uint32_t>(word & kMost) : 0;
+    }
+
+  private:
+    // The second (it wraps after 12 days), the count of the one before it, its own: up to four
+    // million.
+    static constexpr unsigned kBits = 22;
+    static constexpr std::uint64_t kMost = (1U << kBits) - 1, kSeconds = (1U << 20) - 1;
+    static constexpr std::uint64_t second_of(std::uint64_t now) {
+        return now / 1'000'000'000 & kSeconds;
+    }
+    static constexpr bool follows(std::uint64_t second, std::uint64_t word) {
+        return (((word >> 2 * kBits) + 1) & kSeconds) == second;
+    }
+    std::atomic<std::uint64_t> word_{0};
+};
+
 // The gateway's defaults. Shares are in eighths of the family's free records, 0: no limit.
 struct LimitDefaults {
     // A lone VPC may have 4/5 of a table, a lone endpoint half of it.
@@ -64,14 +97,13 @@ class Limits {
            std::uint32_t endpoints);
 
     [[nodiscard]] bool ok() const { return zones_.ok() && sets_.ok() && outside_.ok(); }
-    // What a VPC may have from now on.
-    void set(std::uint32_t zone, const SessionLimits& limits);
+    // What a VPC and each of its endpoints may have from now on.
+    void set(std::uint32_t zone, const VpcLimits& limits);
 
     // --- before the walk ---
 
     // The rate at which the VPC in `zone` opens connections, and its endpoint (0: not known).
-    DropReason charge(std::uint32_t zone, EndpointId endpoint, const SessionLimits& own,
-                      std::uint64_t now);
+    DropReason charge(std::uint32_t zone, EndpointId endpoint, std::uint64_t now);
     // From outside, towards the address with this hash. `zone`: in, nothing; out, the VPC that
     // last had it, 0 if unknown.
     DropReason charge_outside(std::uint64_t address, std::uint32_t& zone, std::uint64_t now);
@@ -87,8 +119,9 @@ class Limits {
         bool half_open = true;
     };
     // Whether there is room for one more, `free` records being free.
-    [[nodiscard]] DropReason check(const Claim& claim, const SessionLimits& endpoint,
-                                   std::uint32_t free) const;
+    [[nodiscard]] DropReason check(const Claim& claim, std::uint32_t free) const;
+    // It was refused for this reason: counted, if it is the endpoint's, for people.
+    void refuse(EndpointId endpoint, DropReason reason);
     // One more. True if the endpoint counts it: `release` wants to know.
     bool take(const Claim& claim);
     void answered(const Claim& claim, bool endpoint_counts);
@@ -98,24 +131,46 @@ class Limits {
 
     struct Use {
         std::array<std::uint32_t, 2> connections{}, half_open{};  // by family
-        SessionLimits set;                                        // as `set` said
+        std::uint32_t per_second = 0;  // tried in the last whole second, about
     };
-    [[nodiscard]] Use use(std::uint32_t zone) const;
-    [[nodiscard]] Use use(EndpointId endpoint) const;
-    // What a VPC or an endpoint may have of a family now.
-    [[nodiscard]] SessionLimits vpc_limits(const SessionLimits& own, std::uint32_t free) const;
-    [[nodiscard]] SessionLimits endpoint_limits(const SessionLimits& own, std::uint32_t free) const;
+    // Of an endpoint, by reason, since it last had no connection.
+    struct Refused {
+        std::uint32_t connections = 0, half_open = 0, per_second = 0;
+    };
+    [[nodiscard]] Use use(std::uint32_t zone, std::uint64_t now = 0) const;
+    [[nodiscard]] Use use(EndpointId endpoint, std::uint64_t now = 0) const;
+    [[nodiscard]] Refused refused(EndpointId endpoint) const;
+    // Calls visit(EndpointId) for each that has connections, or had some lately.
+    template <class Visit>
+    void visit(Visit visit) const {
+        for (std::size_t i = 0; i < sets_.size(); ++i)
+            for (const auto& owner : sets_[i].owner)
+                if (const std::uint64_t word = owner.load(std::memory_order_relaxed); word != 0)
+                    visit(EndpointId{static_cast<std::uint32_t>(word >> 32)});
+    }
+    // What `set` said.
+    [[nodiscard]] VpcLimits own(std::uint32_t zone) const;
+    // What a VPC or an endpoint of it may have of a family now, `free` records being free.
+    [[nodiscard]] SessionLimits vpc_limits(std::uint32_t zone, std::uint32_t free) const;
+    [[nodiscard]] SessionLimits endpoint_limits(std::uint32_t zone, std::uint32_t free) const;
 
   private:
     static constexpr std::size_t kWays = 8;
     static constexpr std::size_t kOutside = 4096;
 
+    // As `set` said; 0: the gateway's default.
+    struct Bounds {
+        std::atomic<std::uint32_t> connections{0}, half_open{0}, per_second{0};
+        void store(const SessionLimits& limits);
+        [[nodiscard]] SessionLimits load() const;
+    };
     struct alignas(64) Zone {
         std::array<std::atomic<std::uint32_t>, 2> connections{}, half_open{};
         RateWord known, unknown, outside;
-        std::atomic<std::uint32_t> limit_connections{0}, limit_half_open{0}, limit_rate{0};
+        Bounds vpc, endpoint;
+        RecentRate recent;
     };
-    static_assert(sizeof(Zone) == 64);
+    static_assert(sizeof(Zone) == 128);
     // Endpoints that have connections, eight places a set. A place is its owner's while the count
     // beside the owner is not zero: one word, so that it is taken and left in one step.
     struct alignas(64) Set {
@@ -124,6 +179,9 @@ class Limits {
         std::array<RateWord, kWays> rate{};
         Counts ipv6{};  // of the connections
         std::array<Counts, 2> half_open{};
+        std::array<RecentRate, kWays> recent{};
+        std::array<Counts, 3> refused{};  // connections, half open, a second
+        void forget(std::size_t way);     // what was another's
     };
     struct Outside {
         RateWord rate;

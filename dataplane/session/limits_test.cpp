@@ -24,7 +24,7 @@ struct Table {
     std::uint32_t free;
     std::uint32_t fill(Limits& limits, Limits::Claim claim, DropReason& why) {
         for (std::uint32_t opened = 0;; ++opened) {
-            why = limits.check(claim, {}, free);
+            why = limits.check(claim, free);
             if (why != DropReason::none) return opened;
             limits.take(claim);
             --free;
@@ -71,8 +71,8 @@ TEST_CASE("what nobody answers gets a fifth of the table, one endpoint's a ninth
         table.fill(limits, unanswered(kZone, EndpointId{100 + i}), why);
     CHECK(limits.use(kZone).half_open[0] == Approx(18'000).margin(2));
     // Connections that are answered are not concerned, nor are other VPCs.
-    CHECK(limits.check(answered(kZone, kTwo), {}, table.free) == DropReason::none);
-    CHECK(limits.check(unanswered(kOther, kTwo), {}, table.free) == DropReason::none);
+    CHECK(limits.check(answered(kZone, kTwo), table.free) == DropReason::none);
+    CHECK(limits.check(unanswered(kOther, kTwo), table.free) == DropReason::none);
 }
 
 TEST_CASE("an endpoint alone does not use up what its VPC may have") {
@@ -86,28 +86,29 @@ TEST_CASE("an endpoint alone does not use up what its VPC may have") {
 
 TEST_CASE("limits that are set hold over both families") {
     Limits limits = make();
-    limits.set(kZone, {5, 3, 0});
+    limits.set(kZone, {{5, 3, 0}, {}});
     Limits::Claim six = unanswered(kZone);
     six.family = 1;
     limits.take(unanswered(kZone));
     limits.take(six);
-    CHECK(limits.check(six, {}, 1000) == DropReason::none);
+    CHECK(limits.check(six, 1000) == DropReason::none);
     limits.take(six);
-    CHECK(limits.check(unanswered(kZone), {}, 1000) == DropReason::vpc_half_open);
-    CHECK(limits.check(answered(kZone), {}, 1000) == DropReason::none);
+    CHECK(limits.check(unanswered(kZone), 1000) == DropReason::vpc_half_open);
+    CHECK(limits.check(answered(kZone), 1000) == DropReason::none);
     limits.take(answered(kZone));
     limits.take(answered(kZone));
-    CHECK(limits.check(answered(kZone), {}, 1000) == DropReason::vpc_connections);
+    CHECK(limits.check(answered(kZone), 1000) == DropReason::vpc_connections);
     limits.set(kZone, {});
-    CHECK(limits.check(answered(kZone), {}, 1000) == DropReason::none);
+    CHECK(limits.check(answered(kZone), 1000) == DropReason::none);
 
     CHECK(limits.take(unanswered(kOther, kOne)));
-    CHECK(limits.check(unanswered(kOther, kOne), {1, 0, 0}, 1000) ==
-          DropReason::endpoint_connections);
-    CHECK(limits.check(unanswered(kOther, kOne), {0, 1, 0}, 1000) ==
-          DropReason::endpoint_half_open);
-    CHECK(limits.check(answered(kOther, kOne), {0, 1, 0}, 1000) == DropReason::none);
-    CHECK(limits.check(unanswered(kOther, kTwo), {1, 1, 0}, 1000) == DropReason::none);
+    limits.set(kOther, {{}, {1, 0, 0}});
+    CHECK(limits.check(unanswered(kOther, kOne), 1000) == DropReason::endpoint_connections);
+    limits.set(kOther, {{}, {0, 1, 0}});
+    CHECK(limits.check(unanswered(kOther, kOne), 1000) == DropReason::endpoint_half_open);
+    CHECK(limits.check(answered(kOther, kOne), 1000) == DropReason::none);
+    limits.set(kOther, {{}, {1, 1, 0}});
+    CHECK(limits.check(unanswered(kOther, kTwo), 1000) == DropReason::none);
 }
 
 TEST_CASE("an answer and an end give back what they took") {
@@ -143,8 +144,8 @@ TEST_CASE("what an endpoint has of one family takes nothing of its share of the 
     CHECK(limits.use(kOne).connections[1] == before.connections[1] - 1);
     CHECK(limits.use(kOne).half_open[1] == before.half_open[1] - 1);
     // A limit that somebody has set is of both together.
-    CHECK(limits.check(ipv6, {before.connections[0], 0, 0}, 20'000) ==
-          DropReason::endpoint_connections);
+    limits.set(kZone, {{}, {before.connections[0], 0, 0}});
+    CHECK(limits.check(ipv6, 20'000) == DropReason::endpoint_connections);
 }
 
 TEST_CASE("more endpoints than there are places: the rest count towards their VPC alone") {
@@ -153,7 +154,8 @@ TEST_CASE("more endpoints than there are places: the rest count towards their VP
     for (std::uint32_t i = 1; i <= 9; ++i)
         counted.push_back(limits.take(unanswered(kZone, EndpointId{i})));
     CHECK(std::count(counted.begin(), counted.end(), true) == 8);
-    CHECK(limits.check(unanswered(kZone, EndpointId{9}), {1, 1, 0}, 1000) == DropReason::none);
+    limits.set(kZone, {{}, {1, 1, 0}});
+    CHECK(limits.check(unanswered(kZone, EndpointId{9}), 1000) == DropReason::none);
     for (std::uint32_t i = 1; i <= 9; ++i)
         limits.release(unanswered(kZone, EndpointId{i}), counted[i - 1]);
     CHECK(limits.use(kZone).connections[0] == 0);
@@ -170,7 +172,7 @@ TEST_CASE("an endpoint opens so many a second, and an eighth of that at once") {
     const auto attempts = [&](EndpointId endpoint, std::uint64_t until, DropReason reason) {
         int admitted = 0;
         for (; now < until; now += kSecond / 10'000) {
-            const DropReason result = limits.charge(kZone, endpoint, {}, now);
+            const DropReason result = limits.charge(kZone, endpoint, now);
             if (result == DropReason::none)
                 ++admitted;
             else
@@ -182,13 +184,51 @@ TEST_CASE("an endpoint opens so many a second, and an eighth of that at once") {
           Approx(900).margin(2));
     CHECK(attempts(kTwo, 3 * kSecond, DropReason::endpoint_connection_rate) ==
           Approx(900).margin(2));
-    CHECK(limits.charge(kZone, kTwo, {}, now + kSecond) == DropReason::none);
+    CHECK(limits.charge(kZone, kTwo, now + kSecond) == DropReason::none);
     // An own limit replaces the default.
     now += kSecond;
     int admitted = 0;
+    limits.set(kZone, {{}, {0, 0, 10}});
     for (int i = 0; i < 100; ++i)
-        admitted += limits.charge(kZone, kOne, {0, 0, 10}, now) == DropReason::none ? 1 : 0;
+        admitted += limits.charge(kZone, kOne, now) == DropReason::none ? 1 : 0;
     CHECK(admitted == 16);
+}
+
+TEST_CASE("how much is used of what may be, and what was refused, can be read") {
+    Limits limits = make(LimitDefaults::none());
+    limits.set(kZone, {{100, 50, 1000}, {10, 5, 40}});
+    CHECK(limits.own(kZone) == VpcLimits{{100, 50, 1000}, {10, 5, 40}});
+    CHECK(limits.vpc_limits(kZone, 1000).connections == 100);
+    CHECK(limits.endpoint_limits(kZone, 1000).half_open == 5);
+    CHECK(limits.endpoint_limits(kOther, 1000).per_second == 0);
+
+    for (int i = 0; i < 30; ++i) (void)limits.charge(kZone, kOne, 5 * kSecond + i);
+    CHECK(limits.refused(kOne).per_second == 14);
+    CHECK(limits.use(kOne, 5 * kSecond).per_second == 0);  // the second is not over
+    CHECK(limits.use(kOne, 6 * kSecond).per_second == 30);
+    CHECK(limits.use(kZone, 6 * kSecond).per_second == 30);
+    CHECK(limits.use(kZone, 7 * kSecond).per_second == 0);
+
+    limits.take(unanswered(kZone, kOne));
+    limits.refuse(kOne, DropReason::endpoint_half_open);
+    limits.refuse(kOne, DropReason::vpc_half_open);  // not the endpoint's
+    CHECK(limits.refused(kOne).half_open == 1);
+    CHECK(limits.refused(kOne).connections == 0);
+    std::vector<EndpointId> seen;
+    limits.visit([&](EndpointId endpoint) { seen.push_back(endpoint); });
+    CHECK(seen == std::vector{kOne});
+}
+
+TEST_CASE("a rate is that of the last whole second") {
+    RecentRate rate;
+    for (int i = 0; i < 7; ++i) rate.note(10 * kSecond + i);
+    rate.note(11 * kSecond);
+    rate.note(11 * kSecond);
+    CHECK(rate.per_second(11 * kSecond) == 7);
+    CHECK(rate.per_second(12 * kSecond) == 2);
+    rate.note(20 * kSecond);
+    CHECK(rate.per_second(20 * kSecond) == 0);
+    CHECK(rate.per_second(21 * kSecond) == 1);
 }
 
 TEST_CASE("who is no endpoint, and who is outside, uses up nothing of the endpoints' rate") {
@@ -200,13 +240,13 @@ TEST_CASE("who is no endpoint, and who is outside, uses up nothing of the endpoi
     std::uint32_t zone = 0;
     limits.learn(0x1234'0000'0042, kZone);
     for (int i = 0; i < 1000; ++i) {
-        unknown = limits.charge(kZone, {}, {}, kSecond);
+        unknown = limits.charge(kZone, {}, kSecond);
         outside = limits.charge_outside(0x1234'0000'0042, zone, kSecond);
     }
     CHECK(unknown == DropReason::vpc_connection_rate);
     CHECK(outside == DropReason::endpoint_connection_rate);
     CHECK(zone == kZone);
-    CHECK(limits.charge(kZone, kOne, {}, kSecond) == DropReason::none);
+    CHECK(limits.charge(kZone, kOne, kSecond) == DropReason::none);
     // Another address outside, which nobody has asked for.
     CHECK(limits.charge_outside(0x9999'0000'0043, zone, kSecond) == DropReason::none);
     CHECK(zone == 0);
@@ -219,8 +259,8 @@ TEST_CASE("workers count together without losing one") {
         for (std::uint32_t i = 0; i < kRounds; ++i) {
             const auto claim = unanswered(kZone, EndpointId{1 + (first + i) % 5});
             const bool counts = limits.take(claim);
-            (void)limits.check(claim, {}, 1000);
-            (void)limits.charge(kZone, claim.endpoint, {}, i);
+            (void)limits.check(claim, 1000);
+            (void)limits.charge(kZone, claim.endpoint, i);
             if (i % 2 == 0) {
                 limits.answered(claim, counts);
                 limits.release(answered(kZone, claim.endpoint), counts);

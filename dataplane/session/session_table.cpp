@@ -159,15 +159,17 @@ bool SessionTable<Family>::answered(ConnectionIndex index) const {
 }
 
 template <class Family>
-bool SessionTable<Family>::idle_too_long(ConnectionIndex index, const Timeouts& timeouts,
+bool SessionTable<Family>::idle_too_long(ConnectionIndex index, const ZoneSettings& zones,
                                          Tick now) const {
+    const Connection& connection = connections_[index.value];
     const auto idle_since = [&](FlowIndex flow) {
         return now.since(Tick{flows_[flow.value].state.last_seen.load(std::memory_order_relaxed)});
     };
     const std::uint64_t idle =
         std::min(idle_since(forward_of(index)), idle_since(reverse_of(index)));
-    return idle > idle_timeout(timeouts, flows_[forward_of(index).value].key.protocol(),
-                               connections_[index.value].tcp_state(), answered(index));
+    const Timeout which = timeout_of(flows_[forward_of(index).value].key.protocol(),
+                                     connection.tcp_state(), answered(index));
+    return idle > zones.timeout(connection.zone_slot, which) || zones.closed(connection.zone_slot);
 }
 
 template class SessionTable<Ipv4>;

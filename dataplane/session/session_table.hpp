@@ -20,6 +20,7 @@
 #include "dataplane/session/bucket.hpp"
 #include "dataplane/session/connection.hpp"
 #include "dataplane/session/pool.hpp"
+#include "dataplane/session/zone_settings.hpp"
 
 namespace sluice::session {
 
@@ -104,7 +105,8 @@ class SessionTable {
     // then.
     std::uint32_t end(unsigned worker, ConnectionIndex index);
 
-    [[nodiscard]] bool idle_too_long(ConnectionIndex index, const Timeouts& timeouts,
+    // By its VPC's time-outs; also where its VPC is gone.
+    [[nodiscard]] bool idle_too_long(ConnectionIndex index, const ZoneSettings& zones,
                                      Tick now) const;
     // Packets were seen in both directions.
     [[nodiscard]] bool answered(ConnectionIndex index) const;

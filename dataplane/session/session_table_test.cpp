@@ -161,10 +161,10 @@ TEST_CASE("connections come and go for longer than the table is large") {
 
 TEST_CASE("how long a connection may idle follows its protocol, its state and its answers") {
     Fixture<Ipv4> fixture(10);
-    const Timeouts timeouts;
+    ZoneSettings zones(map_memory, 2);
     const ConnectionIndex number = fixture.add(tuple(1));
     const auto idle = [&](std::uint64_t seconds) {
-        return fixture.table.idle_too_long(number, timeouts, Tick{ticks(seconds)});
+        return fixture.table.idle_too_long(number, zones, Tick{ticks(seconds)});
     };
     // Unanswered: two minutes (RFC 4787 REQ-5).
     CHECK_FALSE(idle(119));
@@ -176,6 +176,26 @@ TEST_CASE("how long a connection may idle follows its protocol, its state and it
     fixture.table.flow(reverse_of(number)).state.last_seen = ticks(100);
     CHECK_FALSE(idle(399));
     CHECK(idle(402));
+    // As its VPC says, another VPC's settings notwithstanding.
+    ZoneValues values;
+    values.timeouts[Timeout::udp] = ticks(1000);
+    zones.set(0, values);
+    values.timeouts[Timeout::udp] = ticks(120);
+    zones.set(1, values);
+    CHECK_FALSE(idle(1099));
+    CHECK(idle(1102));
+}
+
+TEST_CASE("what a deleted VPC had is over at once; its slot's next VPC is open again") {
+    Fixture<Ipv4> fixture(10);
+    ZoneSettings zones(map_memory, 2);
+    const ConnectionIndex number = fixture.add(tuple(1));
+    const auto idle = [&] { return fixture.table.idle_too_long(number, zones, Tick{0}); };
+    CHECK_FALSE(idle());
+    zones.close(0);
+    CHECK(idle());
+    zones.set(0, {});
+    CHECK_FALSE(idle());
 }
 
 TEST_CASE("counters grow beyond their 32 bits") {

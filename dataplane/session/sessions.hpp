@@ -17,7 +17,6 @@ struct SessionOptions {
     unsigned workers = 1;
     HashSeed seed;  // random, drawn at start
     Allocate allocate = map_memory;
-    Timeouts timeouts;
     std::uint32_t zones = 16384;         // VPCs open at once, and the outside
     std::uint32_t endpoints = 1U << 18;  // that have connections at once
     LimitDefaults limits = LimitDefaults::of(1'000'000, 1);
@@ -30,19 +29,25 @@ class Sessions {
         : ipv4({options.ipv4_capacity, options.workers, options.seed, options.allocate}, qsbr),
           ipv6({options.ipv6_capacity, options.workers, options.seed, options.allocate}, qsbr),
           limits(options.allocate, options.limits, options.zones, options.endpoints),
-          timeouts(options.timeouts),
+          zones(options.allocate, options.zones),
           seed(options.seed),
-          fragments(options.fragments, options.seed),
+          fragments(options.fragments, options.seed, options.zones),
           answers(options.seed),
           identifications(options.seed) {}
 
     // False if memory was short: then it must not be used.
-    [[nodiscard]] bool ok() const { return ipv4.ok() && ipv6.ok() && limits.ok(); }
+    [[nodiscard]] bool ok() const { return ipv4.ok() && ipv6.ok() && limits.ok() && zones.ok(); }
+
+    // No connection is counted under the slot.
+    [[nodiscard]] bool vacant(std::uint32_t zone) const {
+        const auto use = limits.use(zone);
+        return use.connections[0] == 0 && use.connections[1] == 0;
+    }
 
     SessionTable<Ipv4> ipv4;
     SessionTable<Ipv6> ipv6;
     Limits limits;
-    const Timeouts timeouts;
+    ZoneSettings zones;
     const HashSeed seed;
     FragmentTable fragments;
     AnswerLimits answers;

@@ -122,6 +122,17 @@ TcpJudgement judge(TcpState state, bool from_responder, const TcpSegment& segmen
     return {TcpVerdict::invalid, none};
 }
 
+bool is_acceptable(const TcpSegment& segment, const TcpProgress& own, const TcpProgress& peer,
+                   std::uint32_t window) {
+    const std::uint32_t sent = peer.end.load(std::memory_order_relaxed);
+    if (segment.has_acknowledgement && sent != 0 && before(sent, segment.acknowledged))
+        return false;
+    const Expected expected(own, peer);
+    if (segment.end == segment.sequence || !expected.next_known) return true;
+    return before(segment.sequence, expected.next + window) &&
+           !before(segment.end, expected.next - window);
+}
+
 std::uint8_t window_scale(std::span<const std::uint8_t> tcp) {
     constexpr std::size_t kFixed = 20;
     constexpr std::uint8_t kEnd = 0, kNothing = 1, kScale = 3;
@@ -141,22 +152,21 @@ std::uint8_t window_scale(std::span<const std::uint8_t> tcp) {
     return kNoWindowScale;
 }
 
-std::uint32_t idle_timeout(const Timeouts& timeouts, std::uint8_t protocol, TcpState state,
-                           bool answered) {
+Timeout timeout_of(std::uint8_t protocol, TcpState state, bool answered) {
     switch (static_cast<Protocol>(protocol)) {
         case Protocol::tcp:
-            if (state == established) return timeouts.tcp_established;
-            return state == closed || state == time_wait ? timeouts.tcp_closed
-                                                         : timeouts.tcp_transitory;
+            if (state == established) return Timeout::tcp_established;
+            return state == closed || state == time_wait ? Timeout::tcp_time_wait
+                                                         : Timeout::tcp_transitory;
         case Protocol::udp:
-            return answered ? timeouts.udp_two_way : timeouts.udp_one_way;
+            return answered ? Timeout::udp : Timeout::udp_unanswered;
         case Protocol::icmp:
         case Protocol::icmpv6:
-            return timeouts.icmp;
+            return Timeout::icmp;
         case Protocol::sctp:
-            return answered ? timeouts.sctp_two_way : timeouts.sctp_one_way;
+            return answered ? Timeout::sctp : Timeout::sctp_unanswered;
         default:
-            return answered ? timeouts.other_two_way : timeouts.other_one_way;
+            return answered ? Timeout::other : Timeout::other_unanswered;
     }
 }
 

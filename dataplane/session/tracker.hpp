@@ -4,7 +4,8 @@
 //
 // tcp_table.hpp is the state machine (RFC 9293); here are the segments' sequence numbers, held
 // against what both directions have sent and acknowledged (RFC 5961). Data outside of the window
-// pass: the ends drop them, and to judge them would cost every segment a line of memory.
+// pass unless a VPC wants it otherwise: the ends drop them, and to judge them costs every segment
+// two lines of memory.
 // Threads: pure functions.
 #pragma once
 
@@ -77,6 +78,12 @@ struct TcpJudgement {
 TcpJudgement judge(TcpState state, bool from_responder, const TcpSegment& segment,
                    const TcpProgress& own, const TcpProgress& peer, std::uint32_t window);
 
+// Whether its receiver can take a segment's data: they lie in the window, or not so long before it
+// that they are no retransmission (RFC 9293 section 3.10.7.4); and what the segment acknowledges
+// was sent (RFC 5961 section 5.2). What was not seen yet is not held against it.
+bool is_acceptable(const TcpSegment& segment, const TcpProgress& own, const TcpProgress& peer,
+                   std::uint32_t window);
+
 // Window scales of both directions as four bits each (RFC 7323 section 2): shifts in both
 // directions or none.
 inline constexpr std::uint8_t kNoWindowScale = 15, kMaximumWindowScale = 14;
@@ -89,28 +96,44 @@ constexpr std::uint32_t largest_window(const std::array<std::uint8_t, 2>& scales
     return 0xffffU << (scaled ? scales[end] : 0);
 }
 
-// How long a connection may idle, ticks.
+// Which of a VPC's time-outs holds for a connection.
+enum class Timeout : std::uint8_t {
+    tcp_established,
+    tcp_transitory,  // opening and closing
+    tcp_time_wait,   // after both ends' FIN, or a RST
+    udp,             // packets were seen in both directions
+    udp_unanswered,  // ... in one
+    icmp,
+    sctp,
+    sctp_unanswered,
+    other,
+    other_unanswered,
+    count
+};
+inline constexpr std::size_t kTimeouts = static_cast<std::size_t>(Timeout::count);
+
+// How long a connection may idle, ticks, by Timeout.
 struct Timeouts {
-    // RFC 5382 REQ-5: established not less than 2 h 4 min, opening and closing 4 min; RFC 7857
-    // section 2.1: 4 min after the last segment of a closed or reset one.
-    std::uint32_t tcp_established = ticks(7440);
-    std::uint32_t tcp_transitory = ticks(240);
-    std::uint32_t tcp_closed = ticks(240);
-    // RFC 4787 REQ-5: not less than 2 min, recommended 5.
-    std::uint32_t udp_two_way = ticks(300);
-    std::uint32_t udp_one_way = ticks(120);
-    std::uint32_t icmp = ticks(60);  // RFC 5508 REQ-1: queries, not less than 60 s
-    // RFC 9260 section 8.3: an idle association sends a HEARTBEAT every 30 s; section 8.2: it
-    // gives up within minutes.
-    std::uint32_t sctp_two_way = ticks(300);
-    std::uint32_t sctp_one_way = ticks(60);  // section 16: RTO.Max, between two INITs at most
-    // GRE, ESP and whatever is known by its addresses alone: no RFC says; as UDP.
-    std::uint32_t other_two_way = ticks(300);
-    std::uint32_t other_one_way = ticks(120);
+    std::array<std::uint32_t, kTimeouts> of = {
+        // RFC 5382 REQ-5: established not less than 2 h 4 min, opening and closing 4 min; RFC 7857
+        // section 2.1: 4 min after the last segment of a closed or reset one.
+        ticks(7440), ticks(240), ticks(240),
+        // RFC 4787 REQ-5: not less than 2 min, recommended 5.
+        ticks(300), ticks(120),
+        // RFC 5508 REQ-1: queries, not less than 60 s.
+        ticks(60),
+        // RFC 9260 section 8.3: an idle association sends a HEARTBEAT every 30 s; section 8.2: it
+        // gives up within minutes. Section 16: RTO.Max, between two INITs at most.
+        ticks(300), ticks(60),
+        // GRE, ESP and whatever is known by its addresses alone: no RFC says; as UDP.
+        ticks(300), ticks(120)};
+
+    std::uint32_t& operator[](Timeout which) { return of[static_cast<std::size_t>(which)]; }
+    std::uint32_t operator[](Timeout which) const { return of[static_cast<std::size_t>(which)]; }
+    bool operator==(const Timeouts&) const = default;
 };
 
 // Of a connection of `protocol`; `answered`: packets were seen in both directions.
-std::uint32_t idle_timeout(const Timeouts& timeouts, std::uint8_t protocol, TcpState state,
-                           bool answered);
+Timeout timeout_of(std::uint8_t protocol, TcpState state, bool answered);
 
 }  // namespace sluice::session

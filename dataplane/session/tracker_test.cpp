@@ -305,19 +305,54 @@ TEST_CASE("windows are scaled only if both SYNs say so") {
     CHECK(largest_window({kNoWindowScale, 7}, 1) == 0xffff);
 }
 
+TEST_CASE("data are acceptable in the window, and where a retransmission may be; no further") {
+    TcpProgress own, peer;
+    const auto acceptable = [&](std::uint32_t sequence, std::uint32_t length,
+                                std::uint32_t acknowledged = 5000) {
+        TcpSegment segment;
+        segment.event = TcpEvent::ack;
+        segment.sequence = sequence;
+        segment.end = sequence + length;
+        segment.acknowledged = acknowledged;
+        segment.has_acknowledgement = true;
+        return is_acceptable(segment, own, peer, 1000);
+    };
+    // Nothing was seen of either: nothing is held against it.
+    CHECK(acceptable(123456, 10));
+    own.end = 10'000;
+    peer.acknowledged = 10'000;
+    peer.end = 5000;
+    CHECK(acceptable(10'000, 100));
+    CHECK(acceptable(10'999, 100));              // its first octet is in the window
+    CHECK_FALSE(acceptable(11'000, 100));        // beyond it
+    CHECK(acceptable(9'999, 1));                 // a keepalive (RFC 9293 section 3.8.4)
+    CHECK(acceptable(9'000, 100));               // sent again
+    CHECK_FALSE(acceptable(8'000, 100));         // too old
+    CHECK(acceptable(50'000, 0));                // no data
+    CHECK_FALSE(acceptable(10'000, 100, 5001));  // of what was never sent
+    // Sequence numbers wrap.
+    own.end = 100;
+    peer.acknowledged = 100;
+    CHECK(acceptable(0xffffff00U, 300));
+    CHECK_FALSE(acceptable(0x80000000U, 100));
+}
+
 TEST_CASE("timeouts are not shorter than the RFCs allow") {
-    const Timeouts timeouts;
-    CHECK(idle_timeout(timeouts, 6, established, true) >= ticks(7440));  // RFC 5382 REQ-5
+    const auto idle_timeout = [timeouts = Timeouts{}](std::uint8_t protocol, TcpState state,
+                                                      bool answered) {
+        return timeouts[timeout_of(protocol, state, answered)];
+    };
+    CHECK(idle_timeout(6, established, true) >= ticks(7440));  // RFC 5382 REQ-5
     for (const TcpState state : {syn_sent, syn_received, simultaneous_open, reset_doubted,
                                  fin_initiator, fin_responder, time_wait, closed})
-        CHECK(idle_timeout(timeouts, 6, state, false) >= ticks(240));
-    CHECK(idle_timeout(timeouts, 17, none, true) >= ticks(300));  // RFC 4787 REQ-5
-    CHECK(idle_timeout(timeouts, 17, none, false) >= ticks(120));
+        CHECK(idle_timeout(6, state, false) >= ticks(240));
+    CHECK(idle_timeout(17, none, true) >= ticks(300));  // RFC 4787 REQ-5
+    CHECK(idle_timeout(17, none, false) >= ticks(120));
     for (const std::uint8_t icmp : {1, 58})
         for (const bool answered : {false, true})
-            CHECK(idle_timeout(timeouts, icmp, none, answered) >= ticks(60));  // RFC 5508 REQ-1
-    CHECK(idle_timeout(timeouts, 132, none, true) > ticks(2 * 30));  // RFC 9260 section 8.3
-    CHECK(idle_timeout(timeouts, 132, none, false) >= ticks(60));
+            CHECK(idle_timeout(icmp, none, answered) >= ticks(60));  // RFC 5508 REQ-1
+    CHECK(idle_timeout(132, none, true) > ticks(2 * 30));            // RFC 9260 section 8.3
+    CHECK(idle_timeout(132, none, false) >= ticks(60));
     for (const std::uint8_t other : {47, 50, 99})
-        CHECK(idle_timeout(timeouts, other, none, true) >= ticks(300));
+        CHECK(idle_timeout(other, none, true) >= ticks(300));
 }

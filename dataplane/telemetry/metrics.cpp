@@ -61,7 +61,7 @@ void write_zones(OpenMetrics& out, const Facts& facts) {
             for (std::size_t i = 0; i < free.size(); ++i)
                 out.sample(
                     {{"vpc", vpc}, {"family", i == 0 ? "ipv4" : "ipv6"}},
-                    std::uint64_t{value(use, i, sessions.limits.vpc_limits(use.set, free[i]))});
+                    std::uint64_t{value(use, i, sessions.limits.vpc_limits(slot.value, free[i]))});
         });
     };
     using Use = session::Limits::Use;
@@ -74,8 +74,21 @@ void write_zones(OpenMetrics& out, const Facts& facts) {
     each_family([](const Use&, std::size_t, const SessionLimits& may) { return may.half_open; });
     out.gauge("sluice_connection_rate_limit", "New connections a second the VPC may try.");
     visit_zones(facts, [&](const std::string& vpc, policy::ZoneSlot slot) {
-        const auto may = sessions.limits.vpc_limits(sessions.limits.use(slot.value).set, 0);
+        const auto may = sessions.limits.vpc_limits(slot.value, 0);
         out.sample({{"vpc", vpc}}, std::uint64_t{may.per_second});
+    });
+    out.gauge("sluice_connection_rate", "New connections the VPC tried in the last whole second.");
+    visit_zones(facts, [&](const std::string& vpc, policy::ZoneSlot slot) {
+        out.sample({{"vpc", vpc}},
+                   std::uint64_t{sessions.limits.use(slot.value, facts.now()).per_second});
+    });
+    out.gauge("sluice_vpc_fragments_held", "Fragments that wait, by VPC (0: from outside).");
+    visit_zones(facts, [&](const std::string& vpc, policy::ZoneSlot slot) {
+        out.sample({{"vpc", vpc}}, std::uint64_t{sessions.fragments.held(slot.value)});
+    });
+    out.gauge("sluice_vpc_fragments_limit", "Of these the VPC may have so many.");
+    visit_zones(facts, [&](const std::string& vpc, policy::ZoneSlot slot) {
+        out.sample({{"vpc", vpc}}, std::uint64_t{sessions.fragments.vpc_bound(slot.value)});
     });
     out.counter("sluice_connections_evicted",
                 "Connections, unanswered or closed, ended early to make room for new ones.");

@@ -3,6 +3,9 @@
 //
 // `flows`   {"vpc": N?, "endpoint": N?, "limit": 1000}  live connections
 // `drops`   {"vpc": N?}                                 drops by VPC and reason, with a sample
+// `limits`  {"vpc": N?, "endpoint": N?, "limit": 1000}  connections, half-open ones, new ones a
+//           second: how many of how many, and how often refused. Of a VPC also its endpoints that
+//           have connections, the busiest first; of none: of all VPCs
 // `gateway` {}                                          what the gateway is and how it fares
 // Numbers name objects as the controller numbered them; VPC 0 is the outside. Unknown keys of
 // a request are ignored, wrong types are an error.
@@ -40,6 +43,7 @@ class FlowList {
 };
 
 Result<std::string> drops(const Facts& facts, std::string_view request);
+Result<std::string> limits(const Facts& facts, std::string_view request);
 Result<std::string> gateway(const Facts& facts, std::string_view request);
 
 }  // namespace sluice::telemetry

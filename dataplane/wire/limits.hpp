@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one VPC or one endpoint may have of the session table, as an operator sets it.
+// What one VPC or one endpoint may have of the session tables, as an operator sets it.
 #pragma once
 
 #include <compare>
@@ -14,6 +14,13 @@ struct SessionLimits {
     std::uint32_t per_second = 0;   // new ones, attempts that policy refuses included
 
     constexpr auto operator<=>(const SessionLimits&) const = default;
+};
+
+// A VPC's: of all of it, and of each of its endpoints.
+struct VpcLimits {
+    SessionLimits vpc, endpoint;
+
+    constexpr auto operator<=>(const VpcLimits&) const = default;
 };
 
 }  // namespace sluice

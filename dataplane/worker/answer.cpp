@@ -115,7 +115,7 @@ void answer_error(Worker::State& state, const Item& item, const ErrorAnswer& wha
         source = state.shared
                      .walk(*state.snapshot,
                            wire::to_packet(contiguous(item.mbuf), item.headers, item.port),
-                           policy::WalkMode::packet)
+                           policy::WalkMode::packet, nullptr)
                      .answer_from;
     if (source.is_none() && !item.headers.has(wire::kTunnelled))
         source = own_address(state.facts(item.port), item.headers.has(wire::kInnerV6));

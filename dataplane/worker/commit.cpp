@@ -115,7 +115,7 @@ bool end_idle(Worker::State& state, const typename Family::Key& key) {
     const FlowIndex other = sessions.find(key, sessions.hash(key));
     if (other == session::kNoFlow) return true;
     const ConnectionIndex number = session::connection_of(other);
-    if (!sessions.idle_too_long(number, state.shared.sessions->timeouts, state.tick)) return false;
+    if (!sessions.idle_too_long(number, state.shared.sessions->zones, state.tick)) return false;
     end_connection<Family>(state, number, EndReason::idle, DropReason::none);
     return true;
 }
@@ -137,8 +137,13 @@ void refresh_connection(Worker::State& state, session::Connection& connection, c
                                                               path.destination_translation,
                                                               path.destination_endpoint,
                                                               path.ingress_rule};
-    for (std::size_t i = 0; i < cookies.size(); ++i)
-        connection.path[i].store(cookies[i].value, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < cookies.size(); ++i) {
+        // A side whose groups need not allow it any more: the rule that once did stays its own.
+        const bool kept =
+            (i == 1 && plan.egress_persists) || (i == cookies.size() - 1 && plan.ingress_persists);
+        if (!kept || cookies[i])
+            connection.path[i].store(cookies[i].value, std::memory_order_relaxed);
+    }
 }
 
 template <class Family>
@@ -154,8 +159,7 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
     const session::Limits::Claim claim{std::is_same_v<Family, session::Ipv6>, plan.zone.value,
                                        owner, tcp_state != session::TcpState::established};
     if (plan.installs)
-        if (const DropReason reason = make_room<Family>(state, claim, plan.limits);
-            reason != DropReason::none)
+        if (const DropReason reason = make_room<Family>(state, claim); reason != DropReason::none)
             return {session::kNoFlow, reason};
     const ConnectionIndex number = sessions.take(worker);
     if (number == session::kNoConnection) {
@@ -166,8 +170,10 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
     auto& forward = sessions.flow(session::forward_of(number));
     auto& reverse = sessions.flow(session::reverse_of(number));
     // What is no TCP is looked at until its first answer.
+    const bool checked = tcp_state != session::TcpState::none &&
+                         state.shared.sessions->zones.tcp_window_check(plan.zone.value);
     const std::uint32_t tracked_replies =
-        claim.half_open ? static_cast<std::uint32_t>(session::kTracked) : 0;
+        claim.half_open || checked ? static_cast<std::uint32_t>(session::kTracked) : 0;
     const std::uint32_t tracked = tcp_state == session::TcpState::none ? 0 : tracked_replies;
 
     // What was picked up may have the largest window there is.
@@ -178,7 +184,8 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
     // Counted before it can be found, for whoever ends it.
     const bool endpoint_counts = plan.installs && limits.take(claim);
     const std::uint32_t flags = (claim.half_open ? session::kHalfOpen : 0U) |
-                                (endpoint_counts ? session::kEndpointCounts : 0U) | scales;
+                                (endpoint_counts ? session::kEndpointCounts : 0U) |
+                                persistence(plan) | scales;
     const auto refused = [&](DropReason reason) -> Committed {
         if (plan.installs) limits.release(claim, endpoint_counts);
         return {session::kNoFlow, reason};

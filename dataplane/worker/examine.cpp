@@ -74,20 +74,6 @@ session::TcpSegment segment_of(const Item& item) {
     return segment;
 }
 
-// Whether the tracker must see every segment of both directions.
-template <class Family>
-void track_all(session::SessionTable<Family>& sessions, session::ConnectionIndex number,
-               bool every) {
-    constexpr auto kFlag = static_cast<std::uint32_t>(session::kTracked);
-    for (const auto flow : {session::forward_of(number), session::reverse_of(number)}) {
-        auto& target = sessions.flow(flow).state.target;
-        if (every)
-            target.fetch_or(kFlag, std::memory_order_relaxed);
-        else
-            target.fetch_and(~kFlag, std::memory_order_relaxed);
-    }
-}
-
 // `believed`: what the segment says of its sender's progress is to be noted.
 template <class Family>
 Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex index,
@@ -98,11 +84,19 @@ Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex ind
     auto& own = sessions.flow(index).tcp;
     const bool reverse = session::is_reverse(index);
     const TcpState before = connection.tcp_state();
+    const auto& peer = sessions.flow(session::FlowIndex{index.value ^ 1}).tcp;
+    const bool checked = state.shared.sessions->zones.tcp_window_check(zone.value);
+    const std::uint32_t window =
+        session::largest_window(connection.window_scales(), reverse ? 0 : 1);
     const session::TcpSegment segment = segment_of(item);
-    const session::TcpJudgement judgement = session::judge(
-        before, reverse, segment, own, sessions.flow(session::FlowIndex{index.value ^ 1}).tcp,
-        session::largest_window(connection.window_scales(), reverse ? 0 : 1));
+    const session::TcpJudgement judgement =
+        session::judge(before, reverse, segment, own, peer, window);
     believed = false;
+    if (checked && segment.event == TcpEvent::ack && before >= TcpState::established &&
+        !session::is_acceptable(segment, own, peer, window)) {
+        drop(state, item, {DropReason::tcp_out_of_window, zone, nullptr});
+        return Outcome::dropped;
+    }
     switch (judgement.verdict) {
         case TcpVerdict::invalid:
             drop(state, item, {DropReason::tcp_invalid, zone, nullptr});
@@ -129,7 +123,7 @@ Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex ind
     if (judgement.next == before || !connection.move(before, judgement.next)) return Outcome::carry;
     if (judgement.next >= TcpState::established) note_answer<Family>(state, number);
     if (judgement.next == TcpState::established || judgement.next == TcpState::reset_doubted)
-        track_all(sessions, number, judgement.next == TcpState::reset_doubted);
+        track_all(sessions, number, checked || judgement.next == TcpState::reset_doubted);
     return Outcome::carry;
 }
 
@@ -250,7 +244,8 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
             case Outcome::miss:
                 return missed();
         }
-        if ((item.headers.tcp_flags & session::kSyn) != 0 && !adjacency->bridged)
+        if ((item.headers.tcp_flags & session::kSyn) != 0 && !adjacency->bridged &&
+            state.shared.sessions->zones.mss_clamping(zone.value))
             clamp_segments<Family>(state, item, index, *adjacency);
     } else if (session::is_reverse(index) &&
                (flow.state.target.load(std::memory_order_relaxed) & session::kTracked) != 0) {

@@ -21,12 +21,13 @@ constexpr std::uint8_t kNoTransport = wire::ipv6::kFragmentHeader;
 // Buckets of the table that housekeeping looks at: all of them several times a second.
 constexpr unsigned kExpired = 4;
 
-FragmentKey key_of(const Item& item, const wire::Piece& piece) {
+FragmentKey key_of(const Worker::State& state, const Item& item, const wire::Piece& piece) {
     const auto frame = contiguous(item.mbuf);
     const wire::Headers& headers = item.headers;
     const std::uint8_t* ip = frame.data() + headers.l3;
     FragmentKey key;
     key.zone = Vni{headers.zone};
+    key.slot = claimed_zone(state, headers).value;
     key.identification = piece.identification;
     key.protocol = piece.protocol;
     key.mac = wire::load_mac(frame.data() + headers.l2 + wire::ethernet::kSource);
@@ -131,7 +132,11 @@ void run_fragment(Worker::State& state, const Item& item, unsigned& budget) {
     // RFC 3128 section 2: where the flags of a TCP header would be.
     if (item.headers.protocol == kTcp && piece->offset == 8)
         return refuse(state, item, DropReason::fragment_tiny);
-    const FragmentKey key = key_of(item, *piece);
+    const FragmentKey key = key_of(state, item, *piece);
+    // What is nobody's is not held for anybody.
+    if (item.headers.has(wire::kTunnelled) && key.slot == 0)
+        return refuse(state, item,
+                      state.snapshot == nullptr ? DropReason::not_ready : DropReason::unknown_vni);
     FragmentTable::Released& released = *state.released;
 
     if (!item.headers.has(wire::kFirstFragment)) {

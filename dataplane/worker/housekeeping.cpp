@@ -37,7 +37,7 @@ void age(Worker::State& state, std::size_t which) {
         }
         const session::ConnectionIndex number{cursor++};
         if (sessions.connection(number).life() == session::Life::live &&
-            sessions.idle_too_long(number, state.shared.sessions->timeouts, state.tick))
+            sessions.idle_too_long(number, state.shared.sessions->zones, state.tick))
             end_connection<Family>(state, number, EndReason::idle, DropReason::none);
     }
 }

@@ -24,8 +24,9 @@ DropReason wrong_reporter(const Worker::State& state, const Item& item, const wi
         quote.source == address)
         return DropReason::none;
     if (state.snapshot == nullptr) return DropReason::not_ready;
-    const policy::Plan plan = state.shared.walk(
-        *state.snapshot, wire::to_packet(frame, item.headers, item.port), policy::WalkMode::packet);
+    const policy::Plan plan =
+        state.shared.walk(*state.snapshot, wire::to_packet(frame, item.headers, item.port),
+                          policy::WalkMode::packet, nullptr);
     if (!plan.source) return plan.reason;
     return plan.source == reporter ? DropReason::none : DropReason::icmp_error_unmatched;
 }
@@ -106,7 +107,7 @@ DropReason wrong_sender(const Worker::State& state, const Item& item) {
     const DropReason reason =
         state.shared
             .walk(*state.snapshot, wire::to_packet(contiguous(item.mbuf), item.headers, item.port),
-                  policy::WalkMode::packet)
+                  policy::WalkMode::packet, nullptr)
             .reason;
     const bool of_sender =
         reason == DropReason::private_on_uplink || reason == DropReason::spoofed_ip;

@@ -273,4 +273,46 @@ TEST_CASE("a flood fills neither the table nor the way of another VPC") {
     gateway.handshake(gateway.c, gateway.b, 1);
 }
 
+TEST_CASE_METHOD(Limited, "a VPC's own limits hold at once, for it and each of its endpoints") {
+    const auto set = [&](const openflow::Settings& settings) {
+        put(openflow::VniRow{vni_of(a), a.vpc, Cookie{1}, settings});
+    };
+    using enum openflow::Setting;
+    pass(syn(a, b, 1));
+    pass(syn(a, b, 2));
+    const auto walked = worker->counters().rewalks.read();
+    set(openflow::Settings().put(endpoint_connections, 2));
+    handshake(c, b, 1);  // nobody is judged again for it, and the others have theirs
+    CHECK(worker->counters().rewalks.read() == walked);
+    pass(reply(b, a, 1, wire::tcp::kSyn | wire::tcp::kAck));
+    pass(reply(b, a, 2, wire::tcp::kSyn | wire::tcp::kAck));
+    pass(syn(a, b, 1, wire::tcp::kAck));
+    pass(syn(a, b, 2, wire::tcp::kAck));
+    check_dropped(kUnderlay, syn(a, b, 3), DropReason::endpoint_connections);
+    CHECK(sessions.limits.refused(a.id).connections == 1);
+    set(openflow::Settings().put(connections, 3));
+    check_dropped(kUnderlay, syn(c, b, 3), DropReason::vpc_connections);
+    set(openflow::Settings().put(endpoint_new_per_second, 1));
+    for (std::uint16_t i = 0; i < 16; ++i) receive(kUnderlay, syn(a, c, 100 + i));
+    sent(kUnderlay);
+    check_dropped(kUnderlay, syn(a, c, 200), DropReason::endpoint_connection_rate);
+    CHECK(sessions.limits.refused(a.id).per_second >= 1);
+    set({});
+    pass(syn(b, c, 4));
+}
+
+TEST_CASE_METHOD(Limited, "a deleted VPC's connections end; its slot is another's only then") {
+    handshake(a, b, 1);
+    const openflow::VniRow vpc{vni_of(a), a.vpc, {}};
+    remove(vpc);
+    CHECK_FALSE(sessions.vacant(zone));
+    CHECK(sessions.zones.closed(zone));
+    // Nobody sends: ageing finds it, long before its time-out.
+    for (int turns = 0; turns < 5'000'000 && !sessions.vacant(zone); ++turns) worker->turn();
+    CHECK(sessions.vacant(zone));
+    CHECK(connections() == 0);
+    put(vpc);
+    CHECK_FALSE(sessions.zones.closed(policy::zone_of(store.current(), vni_of(a)).value));
+}
+
 }  // namespace sluice::worker

@@ -31,8 +31,7 @@ Drop charge(Worker::State& state, const Packet& packet) {
     }
     const policy::Sender sender = state.shared.sender_of(*state.snapshot, packet);
     if (!sender.zone) return {};  // nobody's VPC: the walk says so at its first step
-    return {limits.charge(sender.zone.value, sender.endpoint, sender.limits, state.now),
-            sender.zone, nullptr};
+    return {limits.charge(sender.zone.value, sender.endpoint, state.now), sender.zone, nullptr};
 }
 
 bool is_reply_only(const wire::Headers& headers) {
@@ -52,15 +51,23 @@ bool sctp_opens(std::span<const std::uint8_t> packet) {
     return tagged ? packet[kChunk] == kHeartbeat : packet[kChunk] == kInit;
 }
 
+// For a while after a restart, connections that it forgot are picked up in their middle.
+bool picks_up(const Worker::State& state, policy::ZoneSlot zone) {
+    constexpr std::uint64_t kSecond = 1'000'000'000;
+    const std::uint64_t restarted = state.shared.restarted.load(std::memory_order_relaxed);
+    const std::uint64_t seconds = state.shared.sessions->zones.mid_stream(zone.value);
+    return restarted != 0 && seconds != 0 && state.now < restarted + seconds * kSecond;
+}
+
 // The first state of a connection that this packet may open; else why it may not.
 struct Opening {
     DropReason refused = DropReason::none;
     bool picks_up = false;  // in its middle
     TcpState state = TcpState::none;
 };
-Opening opening(const Worker::State& state, const Item& item) {
+Opening opening(const Worker::State& state, const Item& item, policy::ZoneSlot zone) {
     const wire::Headers& headers = item.headers;
-    const bool mid_stream = state.shared.mid_stream.load(std::memory_order_relaxed);
+    const bool mid_stream = picks_up(state, zone);
     if (headers.protocol == static_cast<std::uint8_t>(Protocol::sctp)) {
         if (sctp_opens(contiguous(item.mbuf).subspan(headers.l4))) return {};
         return {mid_stream ? DropReason::none : DropReason::sctp_not_init, mid_stream, {}};
@@ -91,7 +98,7 @@ bool walk_as_reply(Worker::State& state, const Packet& packet, const Plan& denie
     first.tuple = *opened;
     first.ttl = packet.ttl;
     first.tcp_flags = session::kSyn;
-    plan = state.shared.walk(*state.snapshot, first, policy::WalkMode::rewalk);
+    plan = state.shared.walk(*state.snapshot, first, policy::WalkMode::rewalk, nullptr);
     return plan.verdict == Verdict::forward && plan.installs &&
            plan.destination_vni == packet.vni && reversed(plan.leaves) == packet.tuple;
 }
@@ -107,11 +114,11 @@ void carry_found(Worker::State& state, const Item& item, std::uint64_t hash,
 
 template <class Family>
 void open(Worker::State& state, const Item& item, const Packet& packet, std::uint64_t hash) {
-    Plan plan = state.shared.walk(*state.snapshot, packet, policy::WalkMode::packet);
+    Plan plan = state.shared.walk(*state.snapshot, packet, policy::WalkMode::packet, nullptr);
     state.counters.walks.add(1);
     if (packet.side == Side::uplink && plan.zone)
         state.shared.sessions->limits.learn(outside_cell(state, packet), plan.zone.value);
-    const Opening how = opening(state, item);
+    const Opening how = opening(state, item, plan.zone);
     bool reply = false;
     if (plan.verdict == Verdict::answer) {
         // The gateway puts nothing together.

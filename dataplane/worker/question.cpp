@@ -8,7 +8,7 @@ void answer_question(Worker::State& state, const Item& item) {
     if (state.snapshot == nullptr) return drop(state, item, {DropReason::not_ready, {}, nullptr});
     const policy::Plan plan = state.shared.walk(
         *state.snapshot, wire::to_packet(contiguous(item.mbuf), item.headers, item.port),
-        policy::WalkMode::packet);
+        policy::WalkMode::packet, nullptr);
     state.counters.walks.add(1);
     if (plan.verdict == policy::Verdict::answer) return answer(state, item, plan);
     const bool arp = item.headers.kind == wire::FrameKind::arp_request;

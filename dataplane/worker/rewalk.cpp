@@ -68,8 +68,11 @@ Judgement rewalk(Worker::State& state, session::ConnectionIndex number) {
     auto& reverse = sessions.flow(session::reverse_of(number));
     if (state.snapshot == nullptr) return Judgement::ended;
     state.counters.rewalks.add(1);
-    const Plan plan =
-        state.shared.walk(*state.snapshot, first_packet(state, forward), policy::WalkMode::rewalk);
+    const policy::Established established{
+        .egress_persists = connection.has(session::kEgressPersists),
+        .ingress_persists = connection.has(session::kIngressPersists)};
+    const Plan plan = state.shared.walk(*state.snapshot, first_packet(state, forward),
+                                        policy::WalkMode::rewalk, &established);
     if (plan.verdict != policy::Verdict::forward || !plan.installs) {
         end_connection<Family>(state, number, EndReason::policy_changed, plan.reason);
         return Judgement::ended;
@@ -79,6 +82,12 @@ Judgement rewalk(Worker::State& state, session::ConnectionIndex number) {
         return Judgement::restarts;
     }
     refresh_connection(state, connection, plan);
+    connection.change_flags(session::kEgressPersists | session::kIngressPersists,
+                            persistence(plan));
+    // Its VPC may have turned the check of windows on or off.
+    if (connection.tcp_state() == session::TcpState::established)
+        track_all(sessions, number,
+                  state.shared.sessions->zones.tcp_window_check(connection.zone_slot));
     refresh(forward, plan.forward, plan.generation);
     refresh(reverse, plan.reverse, plan.generation);
     return Judgement::allowed;

@@ -68,11 +68,10 @@ Limits::Claim claim_of(const Connection& connection, std::uint32_t flags) {
 }
 
 template <class Family>
-DropReason make_room(Worker::State& state, const Limits::Claim& claim,
-                     const SessionLimits& endpoint) {
-    const Limits& limits = state.shared.sessions->limits;
+DropReason make_room(Worker::State& state, const Limits::Claim& claim) {
+    Limits& limits = state.shared.sessions->limits;
     const std::uint32_t free = table<Family>(state).available(state.options.index);
-    DropReason reason = limits.check(claim, endpoint, free);
+    DropReason reason = limits.check(claim, free);
     // At the VPC's limit after one at the endpoint's: two are in the way at most.
     for (int round = 0; round < 2 && reason != DropReason::none; ++round) {
         const bool endpoints =
@@ -85,9 +84,10 @@ DropReason make_room(Worker::State& state, const Limits::Claim& claim,
                 return endpoints ? connection.owner() == claim.endpoint
                                  : connection.zone_slot == claim.zone;
             }))
-            return reason;
-        reason = limits.check(claim, endpoint, free);
+            break;
+        reason = limits.check(claim, free);
     }
+    if (reason != DropReason::none) limits.refuse(claim.endpoint, reason);
     return reason;
 }
 
@@ -107,10 +107,8 @@ void note_answer(Worker::State& state, ConnectionIndex number) {
 
 template Limits::Claim claim_of<session::Ipv4>(const Connection&, std::uint32_t);
 template Limits::Claim claim_of<session::Ipv6>(const Connection&, std::uint32_t);
-template DropReason make_room<session::Ipv4>(Worker::State&, const Limits::Claim&,
-                                             const SessionLimits&);
-template DropReason make_room<session::Ipv6>(Worker::State&, const Limits::Claim&,
-                                             const SessionLimits&);
+template DropReason make_room<session::Ipv4>(Worker::State&, const Limits::Claim&);
+template DropReason make_room<session::Ipv6>(Worker::State&, const Limits::Claim&);
 template void evict_any<session::Ipv4>(Worker::State&);
 template void evict_any<session::Ipv6>(Worker::State&);
 template void note_answer<session::Ipv4>(Worker::State&, ConnectionIndex);

@@ -46,6 +46,26 @@ Committed commit(Worker::State& state, const policy::Plan& plan, session::TcpSta
 void refresh_connection(Worker::State& state, session::Connection& connection,
                         const policy::Plan& plan);
 
+// Whether the tracker must see every segment of both directions, not only those that change state.
+template <class Family>
+void track_all(session::SessionTable<Family>& sessions, session::ConnectionIndex number,
+               bool every) {
+    constexpr auto kFlag = static_cast<std::uint32_t>(session::kTracked);
+    for (const auto flow : {session::forward_of(number), session::reverse_of(number)}) {
+        auto& target = sessions.flow(flow).state.target;
+        if (every)
+            target.fetch_or(kFlag, std::memory_order_relaxed);
+        else
+            target.fetch_and(~kFlag, std::memory_order_relaxed);
+    }
+}
+
+// Which sides' groups are asked no more, as ConnectionFlags.
+inline std::uint32_t persistence(const policy::Plan& plan) {
+    return (plan.egress_persists ? session::kEgressPersists : 0U) |
+           (plan.ingress_persists ? session::kIngressPersists : 0U);
+}
+
 // end.cpp: ends a connection, counts and tells it. False if somebody else did.
 template <class Family>
 bool end_connection(Worker::State& state, session::ConnectionIndex connection, EndReason reason,
@@ -53,8 +73,7 @@ bool end_connection(Worker::State& state, session::ConnectionIndex connection, E
 // room.cpp: whether one more connection may be opened, if need be in the place of an old one
 // of the same VPC or endpoint that nobody has answered or that has closed.
 template <class Family>
-DropReason make_room(Worker::State& state, const session::Limits::Claim& claim,
-                     const SessionLimits& endpoint);
+DropReason make_room(Worker::State& state, const session::Limits::Claim& claim);
 // Ends the oldest such connection of any VPC among the next few: the table is full.
 template <class Family>
 void evict_any(Worker::State& state);

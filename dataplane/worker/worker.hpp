@@ -55,8 +55,9 @@ struct Shared {
     unsigned workers = 1;
     std::vector<PortFacts> ports;  // by PortId.value - 1
     std::vector<IpAddress> vteps;  // outer destinations that are the gateway
-    // TCP connections may be picked up in their middle: for a while after a restart.
-    std::atomic<bool> mid_stream{false};
+    // When the gateway started from tables of before (nanoseconds of the workers' clock): for so
+    // long after it as a VPC wants, connections are picked up in their middle. 0: it did not.
+    std::atomic<std::uint64_t> restarted{0};
 };
 
 struct WorkerOptions {

@@ -39,11 +39,15 @@ struct Side {
     Direction direction;
     std::uint8_t table;
     DropReason no_rule, denied;
+    bool Established::*established_persists;
+    bool Plan::*persists;
 };
-constexpr Side kEgress = {Direction::egress, openflow::kEgressRule, DropReason::egress_no_rule,
-                          DropReason::egress_denied};
-constexpr Side kIngress = {Direction::ingress, openflow::kIngressRule, DropReason::ingress_no_rule,
-                           DropReason::ingress_denied};
+constexpr Side kEgress = {
+    Direction::egress,         openflow::kEgressRule,         DropReason::egress_no_rule,
+    DropReason::egress_denied, &Established::egress_persists, &Plan::egress_persists};
+constexpr Side kIngress = {
+    Direction::ingress,         openflow::kIngressRule,         DropReason::ingress_no_rule,
+    DropReason::ingress_denied, &Established::ingress_persists, &Plan::ingress_persists};
 
 // The rules of all the endpoint's groups are merged: the lowest API priority wins, then deny.
 // Without a rule nothing passes. Returns the cookie of the rule that allows it, or 0.
@@ -54,6 +58,13 @@ Cookie judge(const State& state, WalkState& walk, const Side& side, const Endpoi
     for (const GroupId group : endpoint.groups())
         if (const RuleSetRecord* record = state.rules.find({side.direction, group}))
             ruling = record->rules->judge(walk.tuple, remote_address, remote, ruling);
+    // Groups may refuse what they once admitted for good; what they allow anew is theirs again.
+    if (!ruling.allow && walk.established != nullptr &&
+        walk.established->*side.established_persists) {
+        walk.note(side.table, Outcome::allow, {});
+        walk.plan.*side.persists = true;
+        return {};
+    }
     if (!ruling) {
         walk.deny(side.table, side.no_rule, {});
         return {};
@@ -63,6 +74,7 @@ Cookie judge(const State& state, WalkState& walk, const Side& side, const Endpoi
         return {};
     }
     walk.note(side.table, Outcome::allow, ruling.cookie);
+    walk.plan.*side.persists = ruling.persists;
     return ruling.cookie;
 }
 

@@ -44,6 +44,8 @@ constexpr FieldSpec kRuleMatch[] = {
      "a group or prefix list the other side must be in"},
     {Field::destination_ports, MatchKind::range, false,
      "low 16 bits: first port, high 16 bits: last; absent: any"}};
+constexpr SetSpec kRuleSet[] = {
+    {Field::setting, false, true, "persist_established: what it admitted survives its removal"}};
 template <const Side& S>
 constexpr std::uint8_t kRuleNext[] = {S.after};
 
@@ -70,7 +72,7 @@ constexpr TableSchema rule_schema(std::string_view name) {
             .owner = "nfv/security_group",
             .purpose = "what the members of a group may do; an entry without next denies",
             .match = kRuleMatch<S>,
-            .set = {},
+            .set = kRuleSet,
             .next = kRuleNext<S>,
             .next_required = false,
             .has_priority = true,
@@ -127,6 +129,7 @@ Entry RuleRow::encode() const {
     if (icmp_type) builder.match(Field::icmp_type, std::uint64_t{*icmp_type});
     if (icmp_code) builder.match(Field::icmp_code, std::uint64_t{*icmp_code});
     if (remote_group) builder.match(Field::remote_group, *remote_group);
+    if (persists) openflow::Settings().put(Setting::persist_established, 1).encode(builder);
     if (allow) builder.next(s.after);
     return builder.build();
 }
@@ -157,6 +160,7 @@ Result<RuleRow> RuleRow::decode(const Entry& entry) {
         row.icmp_code = static_cast<std::uint8_t>(value->low);
     if (reader.find_match(Field::remote_group))
         row.remote_group = reader.match_id<GroupId>(Field::remote_group);
+    row.persists = openflow::Settings::decode(entry).get(Setting::persist_established).has_value();
     row.cookie = entry.cookie;
     return reader.result(row);
 }

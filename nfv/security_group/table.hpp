@@ -39,6 +39,7 @@ struct RuleRow {
     std::optional<Prefix> remote_prefix;  // of `family`
     std::optional<GroupId> remote_group;  // a group or a prefix list
     Cookie cookie;
+    bool persists = false;  // what it admitted survives its removal
     [[nodiscard]] openflow::Entry encode() const;
     static Result<RuleRow> decode(const openflow::Entry& entry);
 };

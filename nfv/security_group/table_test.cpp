@@ -18,6 +18,7 @@ RuleRow any_rule(GroupId group, Cookie cookie) {
     row.priority = static_cast<std::uint16_t>(*rc::gen::inRange(1, 32001));
     row.family = *rc::family();
     row.cookie = cookie;
+    row.persists = *rc::gen::arbitrary<bool>();
     switch (*rc::gen::inRange(0, 4)) {
         case 0:
             break;

@@ -12,6 +12,8 @@ from lab import fabric, frames, manifest, netns, product, shell  # noqa: E402
 
 TABLES = pathlib.Path(__file__).with_name("tables.txt")
 PACKET_OUTGOING = 4
+# dataplane/openflow/settings.hpp
+SETTINGS = {"connections": 1, "endpoint_connections": 5, "mid_stream": 32, "tcp_window_check": 33}
 
 
 class Wire:
@@ -43,9 +45,10 @@ class Wire:
 class Bench:
     """The lab's fabric with a gateway on it, without controller and without tenants."""
 
-    def __init__(self, workers=(0,), sessions="", driver="net_af_packet"):
+    def __init__(self, workers=(0,), sessions="", driver="net_af_packet", vpc=None):
         self.manifest = manifest.Manifest("sluice-packets")
         self.workers, self.sessions, self.driver = workers, sessions, driver
+        self.vpc = vpc or {}
 
     def __enter__(self):
         self.manifest.lock()
@@ -69,8 +72,16 @@ class Bench:
                                        f"unix:{self.manifest.folder}/nobody.of",
                                        workers=self.workers, sessions=self.sessions, driver=self.driver)
         self.gateway.daemon.start()
+        tables = TABLES
+        if self.vpc:
+            words = "".join(f"set_field:{SETTINGS[name] << 24 | value}->pkt_mark,"
+                            for name, value in self.vpc.items())
+            tables = self.manifest.folder / "tables.txt"
+            tables.write_text(TABLES.read_text(encoding="utf-8").replace(
+                "set_field:4->reg0,goto_table:2", f"set_field:4->reg0,{words}goto_table:2"),
+                encoding="utf-8")
         shell.run("ovs-ofctl", "-O", "OpenFlow13", "--bundle", "add-flows", self.gateway.listen,
-                  TABLES)
+                  tables)
         self.wires = {"host1": Wire(self.fabric.hosts[0].space, "u0"),
                       "host2": Wire(self.fabric.hosts[1].space, "u0"),
                       "rogue": Wire(self.fabric.rogue, "u0"),

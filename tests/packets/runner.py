@@ -9,6 +9,7 @@ case.toml:
   send      a Python expression in the words of words.py: one frame or a list of frames.
             `port` is a number that no other case uses.
   sessions  lines for [sessions] of the gateway's configuration: it is a gateway of the case's own
+  vpc       {setting: value} of the VPC; likewise
   rest      seconds to wait before, for limits by time
   drops     {reason: packets}; all of `send` where `out` is empty and this names one reason as text
   out       [{to, frame}]: what leaves, in any order; `frame` an expression, on the underlay the
@@ -132,10 +133,11 @@ def main():
     gateways = {}  # the cases by the configuration that they want
     every = [(name, case) for _ in range(args.rounds) for name, case in cases(args.case)]
     for number, (name, case) in enumerate(every):
-        gateways.setdefault(case.get("sessions", ""), []).append((10000 + number * 100, name, case))
+        own = (case.get("sessions", ""), tuple(sorted(case.get("vpc", {}).items())))
+        gateways.setdefault(own, []).append((10000 + number * 100, name, case))
     try:
-        for sessions, wanted in gateways.items():
-            with bench.Bench(tuple(range(args.workers)), sessions, args.driver) as made:
+        for (sessions, vpc), wanted in gateways.items():
+            with bench.Bench(tuple(range(args.workers)), sessions, args.driver, dict(vpc)) as made:
                 warm_up(made)
                 told = {}  # rounds of a case are one result
                 for port, name, case in wanted:

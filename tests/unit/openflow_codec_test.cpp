@@ -74,9 +74,16 @@ Entry any_entry(const TableSchema& schema) {
         entry.key.match.push_back(field);
     }
     std::sort(entry.key.match.begin(), entry.key.match.end());
-    for (const SetSpec& spec : schema.set)
+    for (const SettingSpec& setting : settings())
+        if ((setting.tables >> schema.id & 1) != 0 && *rc::gen::arbitrary<bool>()) {
+            const auto value = *rc::gen::inRange(setting.minimum, setting.maximum + 1);
+            entry.set.push_back({Field::setting, U128::of(pack_setting({setting.id, value}))});
+        }
+    for (const SetSpec& spec : schema.set) {
+        if (spec.field == Field::setting) continue;
         for (int copies = spec.repeated ? *rc::gen::inRange(1, 4) : 1; copies > 0; --copies)
             entry.set.push_back({spec.field, any_value(spec.field, family)});
+    }
     if (schema.has_meter) entry.meter = MeterId{*rc::gen::inRange(0U, 1U << 20)};
     if (schema.has_priority) entry.key.priority = *rc::gen::arbitrary<std::uint16_t>();
     if (!schema.next.empty())

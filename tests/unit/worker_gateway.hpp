@@ -17,6 +17,7 @@
 #include "dataplane/reachability/reachability.hpp"
 #include "dataplane/wire/builder.hpp"
 #include "dataplane/wire/parser.hpp"
+#include "dataplane/worker/vpc_settings.hpp"
 #include "dataplane/worker/worker.hpp"
 #include "tests/unit/policy_world.hpp"
 
@@ -326,8 +327,14 @@ class Gateway : public World {
             if (after)
                 REQUIRE(meters.set(after->id, {std::uint64_t{after->rate_kbps} * 1000,
                                                std::uint64_t{after->burst_kbit} * 1000}));
-        for (const auto& [before, after] : delta.vpcs)
-            if (after) reachability_.put_vpc(after->key.number, after->vni, after->slot);
+        for (const auto& [before, after] : delta.vpcs) {
+            if (!after) {
+                sessions.zones.close(before->slot.value);
+                continue;
+            }
+            reachability_.put_vpc(after->key.number, after->vni, after->slot);
+            worker::apply_settings(sessions, after->slot, after->settings);
+        }
         for (const auto& [before, after] : delta.subnets)
             if (after)
                 reachability_.put_subnet(
