@@ -261,6 +261,28 @@ TEST_CASE_METHOD(Sizes, "the answer to a SYN is lowered too, and a small MSS is 
     CHECK(mss() == kBack - 40);
 }
 
+TEST_CASE_METHOD(Sizes, "a VPC that wants its SYNs left alone has them so, from the next one on") {
+    std::uint16_t port = 2000;
+    const auto mss = [&] {
+        receive(kUnderlay, frame_of(a, {Ipv4{.source = a.address, .destination = c.address},
+                                        Tcp{.source = port++,
+                                            .destination = 443,
+                                            .flags = wire::tcp::kSyn,
+                                            .options = {2, 4, 0x05, 0xb4}}}));
+        return wire::load16(&left(kUnderlay).at(0)[42]).host();
+    };
+    const auto set = [&](std::uint32_t value) {
+        openflow::VniRow row{Vni{5001}, VpcId{1}, Cookie{1}};
+        row.settings.put(openflow::Setting::mss_clamping, value);
+        put(row);
+    };
+    CHECK(mss() == kBack - 40);
+    set(0);
+    CHECK(mss() == 1460);
+    set(1);
+    CHECK(mss() == kBack - 40);
+}
+
 TEST_CASE_METHOD(Sizes,
                  "errors are sent to an endpoint at a bounded rate, and to others as before") {
     const Way way = ways()[2];
