@@ -160,8 +160,8 @@ void add_list(CLI::App& group, const KindInfo& kind, Session& session) {
     // Only what the API can filter by: fields of one value.
     std::vector<FieldInfo> simple;
     for (auto field : kind.fields)
-        if (field.type != FieldType::json && field.type != FieldType::list &&
-            field.type != FieldType::reference_list) {
+        if (field.given != Given::never && field.type != FieldType::json &&
+            field.type != FieldType::list && field.type != FieldType::reference_list) {
             field.given = Given::create_or_update;
             field.required = false;
             field.help = "only those with this value";

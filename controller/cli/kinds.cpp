@@ -139,7 +139,7 @@ constexpr FieldInfo kElasticIp[] = {
      "10^6 bit/s in each direction; `none`: unlimited"},
     {"bandwidth_id", "bandwidth", reference, create_or_update, false, "bandwidth",
      "a limit shared with others, instead"},
-    {"nat_gateway_id", {}, reference, never, false, "nat-gateway"},
+    {"nat_gateway_id", "nat-gateway", reference, never, false, "nat-gateway"},
 };
 constexpr Columns kElasticColumns = {
     "name",           "address",      "endpoint_id", "nat_gateway_id",
@@ -148,7 +148,7 @@ constexpr Columns kElasticColumns = {
 constexpr FieldInfo kBandwidth[] = {
     {"mbps", "mbps", number, create_or_update, true, {}, "10^6 bit/s in each direction"},
     {"burst_kbit", "burst-kbit", number, create_or_update, false, {}, "default: 100 ms"},
-    {"elastic_ip_ids", {}, reference_list, never, false, "elastic-ip"},
+    {"elastic_ip_ids", "elastic-ip", reference_list, never, false, "elastic-ip"},
 };
 constexpr Columns kBandwidthColumns = {"name",           "mbps",  "burst_kbit",
                                        "elastic_ip_ids", "state", "id"};

@@ -21,7 +21,7 @@ enum class FieldType : unsigned char {
     json,            // a value as the API takes it
 };
 
-// When a field may be given.
+// When a field may be given; never: it is shown.
 enum class Given : unsigned char { create, create_or_update, never };
 
 struct FieldInfo {
