@@ -122,8 +122,10 @@ Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex ind
             reverse, session::window_scale(contiguous(item.mbuf).subspan(item.headers.l4)));
     if (judgement.next == before || !connection.move(before, judgement.next)) return Outcome::carry;
     if (judgement.next >= TcpState::established) note_answer<Family>(state, number);
-    if (judgement.next == TcpState::established || judgement.next == TcpState::reset_doubted)
-        track_all(sessions, number, checked || judgement.next == TcpState::reset_doubted);
+    // Where an ordinary segment changes nothing, the table need not see it.
+    if (judgement.next == TcpState::established || judgement.next == TcpState::reset_doubted ||
+        judgement.next == TcpState::closed)
+        track_all(sessions, number, checked || judgement.next != TcpState::established);
     return Outcome::carry;
 }
 

@@ -49,7 +49,7 @@ Worker::State::State(WorkerOptions worker_options, Shared& shared_with_all)
     }
     random ^= rte_rdtsc() * (options.index + 1);
     turn_end = rte_rdtsc();
-    now = clock.nanoseconds(turn_end);
+    now = nanoseconds(turn_end);
     tick = aged = session::Tick::from_nanoseconds(now);
     samples_left = kSamplesPerTurn;
 }

@@ -111,6 +111,9 @@ struct Worker::State {
     std::array<std::uint32_t, 2> age_quota{};
     session::Tick aged;
 
+    [[nodiscard]] std::uint64_t nanoseconds(std::uint64_t cycles) const {
+        return options.clock != nullptr ? *options.clock : clock.nanoseconds(cycles);
+    }
     [[nodiscard]] const PortFacts& facts(PortId port) const { return shared.ports[port.value - 1]; }
     std::uint64_t next_random() {  // xorshift64
         random ^= random << 13;

@@ -176,7 +176,7 @@ void release(Worker::State& state) {
 unsigned Worker::turn() {
     State& state = *state_;
     const std::uint64_t start = state.turn_end;
-    state.now = state.clock.nanoseconds(start);
+    state.now = state.nanoseconds(start);
     state.tick = session::Tick::from_nanoseconds(state.now);
     release(state);
     unsigned count = 0;

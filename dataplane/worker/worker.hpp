@@ -72,6 +72,9 @@ struct WorkerOptions {
     // under a bandwidth limit.
     std::uint16_t most_waiting = 2048;
     std::uint16_t most_held = 4096;
+    // Nanoseconds of a clock of the caller's, so that what takes time is tested without
+    // sleeping; nullptr: the TSC.
+    const std::uint64_t* clock = nullptr;
     std::uint32_t event_capacity = 4096;
     std::uint32_t sample_capacity = 256;
 };

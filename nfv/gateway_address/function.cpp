@@ -108,7 +108,8 @@ void deliver(const FunctionState&, WalkState& walk) {
     const Packet& packet = walk.packet;
     const bool v4 = packet.kind == EtherKind::ipv4;
     const auto icmp = static_cast<std::uint8_t>(v4 ? Protocol::icmp : Protocol::icmpv6);
-    const bool echo = packet.tuple.protocol == icmp && packet.icmp_type == (v4 ? 8 : 128);
+    const bool echo = packet.tuple.protocol == icmp && packet.icmp_type == (v4 ? 8 : 128) &&
+                      packet.icmp_code == 0;
     if (!echo) return walk.drop(openflow::kLocal, DropReason::gateway_protocol);
     walk.answer(openflow::kLocal, Answer::echo_reply, packet.tuple.destination,
                 walk.source_subnet->mac, walk.gateway->cookie);

@@ -113,6 +113,10 @@ TEST_CASE_METHOD(Subnets, "the gateway answers ping to its addresses, after egre
 TEST_CASE_METHOD(Subnets, "anything else to a gateway address is dropped") {
     CHECK(fate(from(a, ip("10.0.1.1"), Protocol::tcp, 22)) == "gateway_protocol");
     CHECK(fate(from(a, ip("10.0.1.1"), Protocol::udp, 33434)) == "gateway_protocol");
+    // A code that no ping has (RFC 792): nobody answers, and explain does not say so either.
+    Packet ping = from(a, ip("10.0.1.1"), Protocol::icmp);
+    ping.icmp_code = 1;
+    CHECK(fate(ping) == "gateway_protocol");
 }
 
 TEST_CASE_METHOD(Subnets, "broadcast and multicast are dropped, each by its reason") {
