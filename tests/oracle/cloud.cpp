@@ -39,6 +39,8 @@ model::Uuid uuid(std::string_view text) {
     return *parsed;
 }
 
+}  // namespace
+
 std::vector<const policy::NetworkFunction*> network_functions() {
     return {&nfv::anti_spoof(), &nfv::gateway_address(), &nfv::security_group(), &nfv::elastic_ip(),
             &nfv::policer()};
@@ -48,20 +50,7 @@ std::string text_of(const Error& error) {
     return error.message + " (" + error.path + ")";
 }
 
-}  // namespace
-
-Cloud::Cloud() {
-    pipeline_ = std::make_unique<policy::Pipeline>(network_functions());
-    static const openflow::PortRow ports[] = {{PortId{1}, Side::underlay},
-                                              {PortId{2}, Side::uplink}};
-    store_ = std::make_unique<policy::Store>(policy::Store::Options{
-        .adjacencies = adjacencies_,
-        .sources = sources_,
-        .qsbr = qsbr_,
-        .pipeline = *pipeline_,
-        .outside = {adjacencies_.allocate(), adjacencies_.allocate(), sources_.allocate()},
-        .ports = ports,
-        .zone_capacity = 64});
+Cloud::Cloud(Tables& tables) : tables_(tables) {
     auto gateway = std::make_shared<model::Resource>();
     gateway->id = uuid("00000000-0000-4000-8000-000000000001");
     gateway->number = new_number();
@@ -96,7 +85,7 @@ std::vector<policy::ZoneSlot> Cloud::apply(const json::array& changes) {
         return a.after ? rank(a) < rank(b) : rank(a) > rank(b);
     });
     state_.apply(diff);
-    return commit(compiler_->update(diff, ++revision_)[kGateway]);
+    return tables_.commit(compiler_->update(diff, ++revision_)[kGateway]);
 }
 
 // As the store would read it back, with the numbers that it gives to the object's parts.
@@ -133,16 +122,6 @@ void Cloud::number_parts(model::Kind kind, json::object& spec) {
         numbers.push_back(number);
     }
     spec["numbers"] = std::move(numbers);
-}
-
-std::vector<policy::ZoneSlot> Cloud::commit(const openflow::Changes& changes) {
-    auto prepared = store_->prepare(changes);
-    if (!prepared) throw std::runtime_error(text_of(prepared.error()));
-    std::vector<policy::ZoneSlot> zones(prepared->zones().begin(), prepared->zones().end());
-    // Nobody walks meanwhile, and no records of reachability are kept here.
-    (void)store_->publish(*std::move(prepared), [](const policy::Delta&) {});
-    store_->reclaim();
-    return zones;
 }
 
 json::value Cloud::id_of(std::uint64_t number) const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product for the oracle: desired state in the API's shape through the controller's
-// model and compiler into a policy store, without a network in between.
+// The controller for the oracle: desired state in the API's shape through the controller's
+// model and compiler into table entries, without a network in between.
 //
-// Threads: one. Ownership: everything it builds.
+// Threads: one. Ownership: everything it builds; `Tables` is the caller's and outlives it.
 #pragma once
 
 #include <boost/json.hpp>
@@ -13,20 +13,33 @@
 #include <vector>
 
 #include "controller/compiler/compiler.hpp"
-#include "dataplane/policy/store.hpp"
+#include "dataplane/openflow/backend.hpp"
+#include "dataplane/policy/adjacency.hpp"
+#include "dataplane/policy/function.hpp"
 
 namespace sluice::oracle {
 
+// The gateway that the entries go to.
+class Tables {
+  public:
+    virtual ~Tables() = default;
+    // Makes the entries take effect. Answers the zones whose connections are to be judged again.
+    // Throws std::runtime_error when it refuses them.
+    virtual std::vector<policy::ZoneSlot> commit(const openflow::Changes& changes) = 0;
+};
+
+// All that sluiced is made of.
+std::vector<const policy::NetworkFunction*> network_functions();
+std::string text_of(const Error& error);
+
 class Cloud {
   public:
-    Cloud();
+    explicit Cloud(Tables& tables);
 
     // [{kind, id, spec | null}] as one change of the desired state: compiled, committed.
-    // Answers the zones whose connections are to be judged again. Throws
-    // std::runtime_error when a part of the product refuses it.
+    // Throws std::runtime_error when a part of the product refuses it.
     std::vector<policy::ZoneSlot> apply(const boost::json::array& changes);
 
-    [[nodiscard]] const policy::Snapshot& policy() const { return store_->current(); }
     // What the entries with this cookie, or of the object with this register number, were
     // compiled from; null if there is nothing.
     [[nodiscard]] boost::json::value id_of(std::uint64_t number) const;
@@ -40,8 +53,8 @@ class Cloud {
     model::ResourcePtr find(model::Kind kind, const model::Uuid& id) const;
     model::ResourcePtr make(model::Kind kind, const model::Uuid& id, boost::json::object spec);
     void number_parts(model::Kind kind, boost::json::object& spec);
-    std::vector<policy::ZoneSlot> commit(const openflow::Changes& changes);
 
+    Tables& tables_;
     model::State state_;
     std::unique_ptr<compiler::Compiler> compiler_;
     std::uint64_t revision_ = 1;
@@ -50,12 +63,6 @@ class Cloud {
     // rest of their group or table.
     std::map<std::string, std::uint64_t> part_numbers_;
     std::map<std::uint64_t, std::string> parts_by_number_;
-
-    policy::AdjacencyTable adjacencies_{1024};
-    policy::SourceTable sources_{1024};
-    reclaim::Qsbr qsbr_{1};
-    std::unique_ptr<policy::Pipeline> pipeline_;
-    std::unique_ptr<policy::Store> store_;
 };
 
 }  // namespace sluice::oracle

@@ -10,9 +10,11 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "dataplane/policy/store.hpp"
 #include "dataplane/policy/walk.hpp"
 #include "tests/oracle/cloud.hpp"
 
@@ -26,6 +28,39 @@ IpAddress address(const json::value& text) {
     if (text.is_null()) return {};
     return parse_ip(text.as_string()).value();
 }
+
+// A policy without packets: no records of reachability, and nobody walks while it changes.
+class PolicyTables final : public Tables {
+  public:
+    PolicyTables() {
+        static const openflow::PortRow ports[] = {{PortId{1}, Side::underlay},
+                                                  {PortId{2}, Side::uplink}};
+        store_ = std::make_unique<policy::Store>(policy::Store::Options{
+            .adjacencies = adjacencies_,
+            .sources = sources_,
+            .qsbr = qsbr_,
+            .pipeline = pipeline_,
+            .outside = {adjacencies_.allocate(), adjacencies_.allocate(), sources_.allocate()},
+            .ports = ports,
+            .zone_capacity = 64});
+    }
+    std::vector<policy::ZoneSlot> commit(const openflow::Changes& changes) override {
+        auto prepared = store_->prepare(changes);
+        if (!prepared) throw std::runtime_error(text_of(prepared.error()));
+        std::vector<policy::ZoneSlot> zones(prepared->zones().begin(), prepared->zones().end());
+        (void)store_->publish(*std::move(prepared), [](const policy::Delta&) {});
+        store_->reclaim();
+        return zones;
+    }
+    [[nodiscard]] const policy::Snapshot& current() const { return store_->current(); }
+
+  private:
+    policy::AdjacencyTable adjacencies_{1024};
+    policy::SourceTable sources_{1024};
+    reclaim::Qsbr qsbr_{1};
+    policy::Pipeline pipeline_{network_functions()};
+    std::unique_ptr<policy::Store> store_;
+};
 
 Packet packet_of(const json::value& json, const Cloud& cloud) {
     Packet packet;
@@ -75,7 +110,8 @@ const char* word(policy::Verdict verdict) {
     return "";
 }
 
-json::object describe(const policy::Plan& plan, const Cloud& cloud) {
+json::object describe(const policy::Plan& plan, const Cloud& cloud,
+                      const policy::Snapshot& policy) {
     json::object result{
         {"verdict", word(plan.verdict)},
         {"reason", label(plan.verdict == policy::Verdict::drop ? plan.reason : DropReason::none)},
@@ -91,7 +127,7 @@ json::object describe(const policy::Plan& plan, const Cloud& cloud) {
     result["meters"] = meters(plan.forward, cloud);
     result["reply_meters"] = meters(plan.reverse, cloud);
     result["bridged"] = false;
-    const auto& core = cloud.policy().core;
+    const auto& core = policy.core;
     if (const auto* endpoint = core.endpoint(plan.destination, plan.leaves.destination.family())) {
         result["bridged"] = plan.forward.adjacency == endpoint->bridged;
         result["inner_destination_mac"] = to_string(endpoint->mac);
@@ -127,7 +163,12 @@ class Oracle {
     json::array apply(const json::array& changes);
     json::array walk(const json::array& packets);
 
-    std::unique_ptr<Cloud> cloud_ = std::make_unique<Cloud>();
+    [[nodiscard]] json::object described(const policy::Plan& plan) const {
+        return describe(plan, *cloud_, tables_->current());
+    }
+
+    std::unique_ptr<PolicyTables> tables_ = std::make_unique<PolicyTables>();
+    std::unique_ptr<Cloud> cloud_ = std::make_unique<Cloud>(*tables_);
     std::vector<Connection> connections_;
 };
 
@@ -138,22 +179,22 @@ json::array Oracle::apply(const json::array& changes) {
     };
     json::array unmarked;
     for (const Connection& one : connections_) {
-        const auto again = policy::walk(cloud_->policy(), one.packet, policy::WalkMode::rewalk);
+        const auto again = policy::walk(tables_->current(), one.packet, policy::WalkMode::rewalk);
         if (!same_words(one.plan, again) && !marked(one.source) && !marked(one.destination))
-            unmarked.push_back(json::object{{"before", describe(one.plan, *cloud_)},
-                                            {"now", describe(again, *cloud_)}});
+            unmarked.push_back(
+                json::object{{"before", described(one.plan)}, {"now", described(again)}});
     }
     connections_.clear();
     return unmarked;
 }
 
 json::array Oracle::walk(const json::array& packets) {
-    const auto& policy = cloud_->policy();
+    const auto& policy = tables_->current();
     json::array plans;
     for (const auto& json : packets) {
         const Packet packet = packet_of(json, *cloud_);
         const auto plan = policy::walk(policy, packet, policy::WalkMode::packet);
-        plans.push_back(describe(plan, *cloud_));
+        plans.push_back(described(plan));
         if (plan.verdict == policy::Verdict::forward)
             connections_.push_back({packet, plan, policy::zone_of(policy, plan.source_vni),
                                     policy::zone_of(policy, plan.destination_vni)});
@@ -165,7 +206,8 @@ json::object Oracle::answer(const json::value& request) {
     const auto& operation = request.at("op").as_string();
     if (operation == "apply") return {{"unmarked", apply(request.at("changes").as_array())}};
     if (operation == "walk") return {{"plans", walk(request.at("packets").as_array())}};
-    cloud_ = std::make_unique<Cloud>();
+    tables_ = std::make_unique<PolicyTables>();
+    cloud_ = std::make_unique<Cloud>(*tables_);
     connections_.clear();
     return {};
 }

@@ -114,7 +114,9 @@ class Packets:
 
     def next_mac(self, sender, destination):
         """As a correct host does: the endpoint's own inside the subnet, else the gateway's (None)."""
-        subnet = self.world["endpoints"][sender]["subnet_id"]
+        return self.next_mac_in(self.world["endpoints"][sender]["subnet_id"], destination)
+
+    def next_mac_in(self, subnet, destination):
         for spec in self.world["endpoints"].values():
             if spec["subnet_id"] == subnet and destination in (spec["ip"], spec["ipv6"]):
                 return spec["mac"]

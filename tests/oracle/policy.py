@@ -5,6 +5,7 @@ It works on the desired state itself, in the shape of the API, with no tables, n
 incremental change: slow, short, and readable beside docs/semantics.md. It shares no source with the
 product.
 """
+import functools
 import ipaddress
 from dataclasses import dataclass, field
 
@@ -32,6 +33,7 @@ class Decision:
     leaves: Tuple | None = None
     destination_vni: int = 0  # 0: the uplink
     destination: str | None = None  # the endpoint's id
+    sender: str | None = None  # likewise
     vtep: str | None = None
     bridged: bool = False
     inner_destination_mac: str | None = None
@@ -47,14 +49,17 @@ def drop(reason, **more):
     return Decision("drop", reason, **more)
 
 
+@functools.lru_cache(None)
 def network(text):
     return ipaddress.ip_network(text)
 
 
+@functools.lru_cache(None)
 def address(text):
     return ipaddress.ip_address(text)
 
 
+@functools.lru_cache(1 << 16)
 def contains(prefix, one):
     prefix = network(prefix)
     return prefix.version == one.version and one in prefix
@@ -75,6 +80,12 @@ class Policy:
 
     def of_vpc(self, kind, vpc):
         return {key: spec for key, spec in self.world[kind].items() if spec["vpc_id"] == vpc}
+
+    def vpc_with(self, vni):
+        return next((key for key, spec in self.world["vpcs"].items() if spec["vni"] == vni), None)
+
+    def vni_of(self, endpoint):
+        return self.world["vpcs"][self.vpc_of(endpoint)]["vni"]
 
     def vpc_of(self, endpoint):
         return self.subnet_of(endpoint)["vpc_id"]
@@ -216,7 +227,7 @@ class Policy:
         return receiver is not None and packet["destination_mac"] == world["endpoints"][receiver]["mac"]
 
     def from_underlay(self, packet, arrives):
-        vpc = next((key for key, spec in self.world["vpcs"].items() if spec["vni"] == packet["vni"]), None)
+        vpc = self.vpc_with(packet["vni"])
         if vpc is None:
             return drop("unknown_vni")
         source = address(arrives.source)
@@ -237,7 +248,8 @@ class Policy:
         if reason:
             return drop(reason, egress_rules=egress)
         if to_gateway:
-            if arrives.destination_port >> 8 == ECHO_REQUEST.get(arrives.protocol):
+            echo = ECHO_REQUEST.get(arrives.protocol)
+            if echo is not None and arrives.destination_port == echo << 8:  # and code 0
                 return Decision("answer", egress_rules=egress)
             return drop("gateway_protocol", egress_rules=egress)
 
@@ -276,7 +288,7 @@ class Policy:
             return drop("private_destination", **told)
         if not self.mac_fits(sender, None):
             return drop("inner_wrong_mac", **told)
-        return Decision("forward", leaves=leaves, destination_vni=0, **told)
+        return Decision("forward", leaves=leaves, destination_vni=0, sender=sender, **told)
 
     def from_uplink(self, arrives):
         if not on_internet(address(arrives.source)):
@@ -312,7 +324,7 @@ class Policy:
         reason, ingress = self.judge_groups(receiver, "ingress", leaves, address(leaves.source))
         if reason:
             return drop(reason, ingress_rules=ingress, **told)
-        return Decision("forward", leaves=leaves, destination=receiver, vtep=self.vteps_of(receiver)[0],
+        return Decision("forward", leaves=leaves, destination=receiver, sender=sender, vtep=self.vteps_of(receiver)[0],
                         bridged=bridged, inner_destination_mac=spec["mac"],
                         destination_vni=self.world["vpcs"][self.vpc_of(receiver)]["vni"],
                         ingress_rules=ingress, **told)

@@ -21,7 +21,9 @@ MOST_ENDPOINTS = 14
 class World(dict):
     """kind → {id: fields}. `changed` collects (kind, id) until take_changes()."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, generous=False):
+        """`generous`: rules and routes let most packets pass."""
+        self.generous = generous
         super().__init__((kind, {}) for kind in KINDS)
         self.random = random.Random(seed)
         self.changed = {}
@@ -93,7 +95,7 @@ class World(dict):
             for _ in range(self.random.randint(1, 5)):
                 self.add_rule(group)
         for table in [key for key, spec in self["route-tables"].items() if spec["vpc_id"] == vpc]:
-            if self.chance(0.7):
+            if self.chance(0.95 if self.generous else 0.7):
                 self.touch("route-tables", table)["routes"].append(
                     {"destination": "0.0.0.0/0", "next_hop": {"internet": True}})
             for _ in range(self.random.randint(0, 3)):
@@ -120,7 +122,8 @@ class World(dict):
             return
         number = self.random.choice(free)
         groups = [key for key, spec in self["security-groups"].items() if spec["vpc_id"] == vpc]
-        members = self.random.sample(groups, min(self.random.choice((0, 1, 1, 1, 2, 2)), len(groups)))
+        several = (1, 1, 2, 2) if self.generous else (0, 1, 1, 1, 2, 2)
+        members = self.random.sample(groups, min(self.random.choice(several), len(groups)))
         self.put("endpoints", {
             "subnet_id": subnet, "kind": "vm", "ip": f"{fields['cidr'][:-4]}{number}",
             "ipv6": f"{fields['ipv6_cidr'][:-3]}{number:x}" if fields["ipv6_cidr"] else None,
@@ -177,7 +180,8 @@ class World(dict):
     def add_wide_rules(self, group):
         """Most groups let most things through, so that packets meet the tables behind them."""
         rules = self.touch("security-groups", group)["rules"]
-        for direction, share in (("egress", 0.85), ("ingress", 0.6)):
+        shares = (1, 0.95) if self.generous else (0.85, 0.6)
+        for direction, share in zip(("egress", "ingress"), shares):
             for family in ("ipv4", "ipv6"):
                 if self.chance(share):
                     rules.append({"id": self.new_id(), "direction": direction, "action": "allow",

@@ -1,0 +1,262 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds what the product does with sequences of packets against sessions.py's second implementation:
+random clouds, changed while packets come and time passes.
+
+gateway_driver.cpp is the product: API fields → compiler → table entries → commit → the worker, whose
+clock stands still between two steps. What leaves is compared octet for octet; every drop must have
+its one reason. A difference is shrunk before it is printed.
+
+A packet is a dict: where it comes from (`side`, `vni`, `vtep`, `source_mac`, `to_mac`: the inner
+destination, `destination_mac`: the same, null for the gateway's own towards `subnet_id`), its tuple
+(`source`, `destination`, `protocol`, `source_port`, `destination_port`; of ICMP the identifier, and
+type << 8 | code), `ttl`, `tos`, `ecn` (outer), `df`, `id`, `length` and `salt` of its payload; of TCP
+`flags`, `seq`, `ack`, `scale`; of SCTP `tag`, `chunk`.
+"""
+import argparse
+import collections
+import json
+import random
+import sys
+import time
+
+import octets
+import sessions
+import shrink
+import traffic
+import world
+from oracle import Driver, Mismatch
+
+BATCH, BATCHES_A_STEP, STEPS_A_CHANGE, STEPS = 16, 3, 2, 40
+# Between which the desired state alone does not decide.
+SAME = {"spoofed_address": {"spoofed_mac", "spoofed_ip", "unknown_source", "unknown_vtep"},
+        "spoofed_vtep": {"spoofed_vtep", "unknown_vtep"}}
+# Reasons that explain cannot know: they are about the frame.
+OF_THE_FRAME = {"spoofed_address", "spoofed_vtep", "inner_wrong_mac", "unknown_vni", "private_on_uplink"}
+POOL = {octets.packed(f"203.0.113.{n}") for n in range(64)} | {octets.packed(octets.UPLINK_ADDRESS)}
+
+
+class Run:
+    """The product and the second implementation side by side."""
+
+    def __init__(self, driver, met):
+        self.driver, self.met = driver, met
+        driver.ask({"op": "reset"})
+        self.macs = {}
+        self.gateway = sessions.Gateway({kind: {} for kind in world.KINDS}, self.macs)
+        self.packets = 0
+
+    def event(self, kind, what):
+        getattr(self, kind)(what)
+
+    def apply(self, changes):
+        self.macs.update(self.driver.ask({"op": "apply", "changes": changes})["macs"])
+        self.gateway.apply(changes)
+
+    def advance(self, seconds):
+        fate = self.driver.ask({"op": "advance", "seconds": seconds})["fate"]
+        self.gateway.advance(seconds)
+        if fate[0] or fate[1]:
+            raise Mismatch(f"while {seconds} s passed: {fate}")
+
+    def send(self, batch):
+        wanted = []
+        for p in batch:
+            port, frame = octets.arriving(p)
+            wanted.append([port, frame.hex(), self.question(p)])
+        for p, fate in zip(batch, self.driver.ask({"op": "packets", "packets": wanted})["fates"], strict=True):
+            outcome = self.gateway.packet(p, fate)
+            wrong = self.differences(p, outcome, fate)
+            if wrong:
+                raise Mismatch("\n    ".join([*wrong, f"packet: {p}", f"oracle: {outcome}",
+                                              f"product: {fate}"]))
+            self.note(p, outcome)
+            self.packets += 1
+
+    def check(self, _=None):
+        """Both hold the same connections."""
+        flows = self.driver.ask({"op": "flows"})
+        if flows["wrong"]:
+            raise Mismatch("; ".join(flows["wrong"]))
+        theirs = {(a, tuple(there), b, tuple(back)) for a, there, b, back in flows["live"]}
+        ours = {(*c.keys[0], *c.keys[1]) for c in self.gateway.live()}
+        if theirs != ours:
+            raise Mismatch(f"only in the product: {theirs - ours}; only in the oracle: {ours - theirs}")
+
+    def drain(self):
+        """All is removed, and time passes: nothing is left."""
+        kinds = ("elastic-ips", "external-pools", "route-tables", "endpoints", "subnets",
+                 "security-groups", "prefix-lists", "vpcs", "hosts")
+        for key, spec in self.gateway.world["route-tables"].items():
+            if spec["routes"]:
+                self.apply([{"kind": "route-tables", "id": key, "spec": {**spec, "routes": []}}])
+        for kind in kinds:
+            self.apply([{"kind": kind, "id": key, "spec": None} for key in self.gateway.world[kind]])
+        self.advance(7441)
+        self.check()
+        left = self.driver.ask({"op": "leftovers"})["left"]
+        if left:
+            raise Mismatch("left when all is gone: " + ", ".join(left))
+
+    # --- comparing -------------------------------------------------------------------------------
+
+    def question(self, p):
+        """For one in four packets: what would `explain` say?"""
+        if p["salt"] % 4 or p["side"] == "underlay" and p.get("subnet_id") is None:
+            return None
+        source, destination, protocol, source_port, destination_port = octets.tuple_of(p)
+        question = {"source_vni": p["vni"], "source": source, "destination": destination,
+                    "protocol": protocol, "source_port": source_port,
+                    "destination_port": destination_port}
+        if protocol in (1, 58):
+            question |= {"icmp_type": destination_port >> 8, "icmp_code": destination_port & 0xFF}
+        return question
+
+    def differences(self, p, outcome, fate):
+        sent, dropped, _, explained = fate
+        sent = sorted((port, octets.without_choice(port, bytes.fromhex(frame))) for port, frame in sent)
+        wrong = self.leaks(sent)
+        if outcome.verdict == "drop":
+            allowed = SAME.get(outcome.reason, {outcome.reason})
+            if len(dropped) != 1 or dropped[0][0] not in allowed or dropped[0][2] != 1:
+                wrong.append(f"dropped for {dropped or 'nothing'}, not for {outcome.reason}")
+            wrong += self.untold(p, outcome, sent)
+        else:
+            if dropped:
+                wrong.append(f"dropped for {dropped}, not passed")
+            if sent != sorted(outcome.frames):
+                wrong.append("other octets left")
+        decision = outcome.decision
+        if explained and decision and decision.reason not in OF_THE_FRAME and self.own(p, decision):
+            if explained != [decision.verdict, decision.reason]:
+                wrong.append(f"explain says {explained}, not {[decision.verdict, decision.reason]}")
+        return wrong
+
+    def own(self, p, decision):
+        """The source address is its endpoint's own: then explain knows who sends."""
+        return p["side"] == "uplink" or any(
+            p["source"] in (spec["ip"], spec["ipv6"]) and spec["mac"] == p["source_mac"]
+            for spec in self.gateway.world["endpoints"].values())
+
+    def leaks(self, sent):
+        """Whatever else is expected: what must never leave."""
+        wrong = []
+        for port, frame in sent:
+            if port == octets.UPLINK and frame[12:14] == b"\x08\x00" and frame[26:30] not in POOL:
+                wrong.append(f"a private source on the uplink: {frame.hex()}")
+            if port == octets.UNDERLAY:
+                vni, to = int.from_bytes(frame[46:49], "big"), frame[50:56]
+                if not any(octets.mac(spec["mac"]) == to and self.gateway.policy.vni_of(key) == vni
+                           for key, spec in self.gateway.world["endpoints"].items()):
+                    wrong.append(f"a packet in a VPC that it does not belong to: {frame.hex()}")
+        return wrong
+
+    def untold(self, p, outcome, sent):
+        """What is wrong with the error that the sender got."""
+        if not sent:
+            return []  # it may be limited; and an error is never owed
+        if len(sent) != 1 or not outcome.told:
+            return [f"{len(sent)} frames left, though it was dropped"]
+        port, frame = sent[0]
+        if port == octets.UNDERLAY:
+            frame = frame[octets.OUTER:]
+        packet = frame[14:]
+        v6 = ":" in p["source"]
+        message = packet[40 if v6 else 20:]
+        arrived = octets.network(p, octets.tuple_of(p), p["ttl"], p["tos"])
+        quoted = message[8:]
+        wrong = []
+        if tuple(message[:2]) != outcome.told:
+            wrong.append(f"an ICMP error of {tuple(message[:2])}, not {outcome.told}")
+        if packet[24 if v6 else 16:][:16 if v6 else 4] != octets.packed(p["source"]):
+            wrong.append("an ICMP error to somebody else")
+        if len(quoted) < min(28, len(arrived)) or arrived[:len(quoted)] != quoted or len(packet) > (1280 if v6 else 576):
+            wrong.append("an ICMP error with another quote")
+        head = packet[8:40] + len(message).to_bytes(4, "big") + b"\0\0\0\x3a" if v6 else b""
+        if octets.checksum(head + message) or not v6 and octets.checksum(packet[:20]):
+            wrong.append("an ICMP error with a wrong checksum")
+        return wrong
+
+    def note(self, p, outcome):
+        met = self.met
+        met[outcome.reason if outcome.verdict == "drop" else outcome.verdict] += 1
+        if outcome.verdict == "forward":
+            met[f"protocol {p['protocol']}"] += 1
+            met["to the uplink"] += outcome.frames[0][0] == octets.UPLINK
+            met["from the uplink"] += p["side"] == "uplink"
+            met["fragmented"] += len(outcome.frames) > 1
+
+
+def play(driver, met, events):
+    """A recorded run; where it differs, a Mismatch."""
+    run = Run(driver, met)
+    for kind, what in events:
+        run.event(kind, what)
+        run.check()
+    return run
+
+
+def run_seed(driver, seed, met, events):
+    """A new cloud; `events` collects what happens, so that it can be played again."""
+    rng = random.Random(seed)
+    cloud = world.World(seed, generous=rng.random() < 0.8)
+    run = Run(driver, met)
+
+    def event(kind, what):
+        events.append((kind, what))
+        run.event(kind, what)
+
+    event("apply", cloud.take_changes())
+    source = traffic.Traffic(cloud, run.gateway, rng)
+    for step in range(STEPS):
+        for _ in range(BATCHES_A_STEP):
+            event("send", [source.packet() for _ in range(BATCH)])
+        run.check()
+        event("advance", source.step())
+        if step % STEPS_A_CHANGE == 0:
+            cloud.mutate()
+            event("apply", cloud.take_changes())
+    run.drain()
+    return run.packets
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--driver", required=True)
+    parser.add_argument("--seed", type=int, help="this one only")
+    parser.add_argument("--packets", type=int, default=100_000, help="at least so many")
+    parser.add_argument("--seconds", type=float, default=3600, help="but no longer than this")
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--no-coverage", action="store_true", help="do not ask that everything was met")
+    parser.add_argument("--no-shrinking", action="store_true")
+    options = parser.parse_args()
+
+    driver, met = Driver(options.driver), collections.Counter()
+    started, judged = time.monotonic(), 0
+    seed = first = options.first_seed if options.seed is None else options.seed
+    events = []
+    try:
+        while True:
+            events.clear()
+            judged += run_seed(driver, seed, met, events)
+            seed += 1
+            if options.seed is not None or judged >= options.packets or \
+                    time.monotonic() - started > options.seconds:
+                break
+    except Mismatch as mismatch:
+        print(f"mismatch: seed {seed}, after {judged} packets: {mismatch}")
+        if not options.no_shrinking:
+            shrink.report(lambda some: play(driver, collections.Counter(), some), events)
+        print(f"again: tests/oracle/sequences.py --driver {options.driver} --seed {seed}")
+        return 1
+    finally:
+        driver.close()
+    elapsed = time.monotonic() - started
+    print(", ".join(f"{name} {count}" for name, count in met.most_common()))
+    print(f"{judged} packets in {seed - first} clouds, seeds {first} to {seed - 1}: "
+          f"{elapsed / judged * 1e6:.0f} µs a packet")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plain second implementation of what becomes of a sequence of packets: policy, state, address
+translation, time.
+
+Policy is policy.py's, asked anew whenever the desired state has changed. A connection is a small
+object in a dict; there are no hashes, generations, records or tables of cases. It shares no source
+with the product; docs/semantics.md and the RFCs say what is right.
+"""
+import copy
+
+import octets
+import policy
+import tcp
+from policy import ICMP, ICMPV6, SCTP, TCP, UDP
+
+ICMP_OPPOSITE = {ICMP: {8: 0, 0: 8, 13: 14, 14: 13}, ICMPV6: {128: 129, 129: 128}}
+ICMP_REPLIES = {ICMP: (0, 14), ICMPV6: (129,)}
+# Seconds; RFC 5382, 7857, 4787, 5508, 9260.
+TIMEOUTS = {"tcp_established": 7440, "tcp_transitory": 240, "tcp_closed": 240, "udp_two_way": 300,
+            "udp_one_way": 120, "icmp": 60, "sctp_two_way": 300, "sctp_one_way": 60,
+            "other_two_way": 300, "other_one_way": 120}
+# Their checksums cover addresses where nobody can mend them: DCCP, AH, UDP-Lite.
+UNTRANSLATABLE = (33, 51, 136)
+# What is told to the sender beside the drop: (ICMP type, code), (ICMPv6 type, code).
+TOLD = {"no_route": ((3, 0), (1, 0)), "private_destination": ((3, 0), (1, 0)),
+        "unknown_destination": ((3, 1), (1, 3)), "unknown_public_address": ((3, 1), (1, 3)),
+        "ttl_expired": ((11, 0), (3, 0)), "too_big": ((3, 4), (2, 0))}
+UPLINK_MTU, UNDERLAY_MTU = 1500, 9000 - 50
+
+
+def turned(ends):
+    """The tuple of the packets that answer."""
+    source, destination, protocol, source_port, destination_port = ends
+    if protocol in ICMP_OPPOSITE:
+        kind = ICMP_OPPOSITE[protocol][destination_port >> 8]
+        return destination, source, protocol, source_port, kind << 8 | destination_port & 0xFF
+    return destination, source, protocol, destination_port, source_port
+
+
+class Outcome:
+    """`verdict`: forward, drop, answer. `frames`: [(port, octets)] that are to leave; `told`:
+    (ICMP type, code) that the sender may be sent, in a frame beside them; `opened`: its connection."""
+
+    def __init__(self, verdict, reason="none", frames=(), told=None, opened=None, decision=None):
+        self.verdict, self.reason, self.frames = verdict, reason, list(frames)
+        self.told, self.opened, self.decision = told, opened, decision
+        self.spoofed = False
+
+    def __repr__(self):
+        return f"{self.verdict} {self.reason} {[(port, frame.hex()) for port, frame in self.frames]}"
+
+
+class Connection:
+    def __init__(self, first, decision, now):
+        self.first = first
+        self.decision = decision
+        self.sender = decision.sender
+        self.receiver = decision.destination
+        # (VNI, tuple) as the packets of either direction arrive.
+        leaves = decision.leaves
+        there = leaves.source, leaves.destination, leaves.protocol, leaves.source_port, \
+            leaves.destination_port
+        self.keys = [(first["vni"], octets.tuple_of(first)), (decision.destination_vni, turned(there))]
+        self.protocol = first["protocol"]
+        self.tcp = tcp.Tcp() if self.protocol == TCP else None
+        self.seen = [False, False]
+        self.created = self.last = now
+        self.judged = None  # the state of policy that it was last judged by
+        self.over = False
+
+    def leaving(self, direction):
+        """The tuple with which packets of the direction leave."""
+        return turned(self.keys[1 - direction][1])
+
+    def timeout(self):
+        if self.tcp:
+            return self.tcp.timeout()
+        if self.protocol in ICMP_OPPOSITE:
+            return "icmp"
+        name = {UDP: "udp", SCTP: "sctp"}.get(self.protocol, "other")
+        return f"{name}_{'two' if all(self.seen) else 'one'}_way"
+
+
+class Gateway:
+    def __init__(self, world, macs):
+        """`world`: kind → {id: fields}, which apply() changes; `macs`: the gateway's, by subnet."""
+        self.world, self.macs = world, macs
+        self.policy = policy.Policy(world)
+        self.now = 0
+        self.state_of_policy = 0
+        self.table = {}  # (VNI, tuple) → (connection, direction)
+        self.decided = {}
+        self.ended = []  # those that are gone, for whoever makes packets
+
+    # --- what changes beside packets ------------------------------------------------------------
+
+    def apply(self, changes):
+        for change in changes:
+            if change["spec"] is None:
+                self.world[change["kind"]].pop(change["id"], None)
+            else:
+                self.world[change["kind"]][change["id"]] = change["spec"]
+        self.state_of_policy += 1
+        self.decided.clear()
+        self.policy = policy.Policy(self.world)
+
+    def advance(self, seconds):
+        self.now += seconds
+        for connection in self.live():
+            if self.now - connection.last > self.time_of(connection):
+                self.end(connection)
+
+    def time_of(self, connection):
+        return TIMEOUTS[connection.timeout()]
+
+    def live(self):
+        return [connection for connection, direction in self.table.values() if direction == 0]
+
+    def end(self, connection):
+        for key in connection.keys:
+            del self.table[key]
+        connection.over = True
+        self.ended.append(connection)
+
+    # --- packets ---------------------------------------------------------------------------------
+
+    def packet(self, p, fate):
+        """`fate`: what the product did with it, for choices that are a gateway's own."""
+        self.fate = fate
+        key = p["vni"], octets.tuple_of(p)
+        if key not in self.table:
+            return self.first(p)
+        connection, direction = self.table[key]
+        return self.follow(p, connection, direction)
+
+    def seen_dropped(self, reason):
+        return any(dropped[0] == reason for dropped in self.fate[1])
+
+    def decide(self, p):
+        key = (p["vni"], p["vtep"], p["source_mac"], p["destination_mac"], p.get("subnet_id"),
+               octets.tuple_of(p))
+        if key not in self.decided:
+            self.decided[key] = self.policy.decide(p)
+        return self.decided[key]
+
+    def first(self, p):
+        decision = self.decide(p)
+        if decision.verdict == "answer":
+            return Outcome("answer", frames=[self.echo(p)], decision=decision)
+        if decision.verdict == "drop":
+            return self.dropped(p, decision.reason, decision=decision)
+        refused = self.opens(p) or self.untranslatable(p, decision)
+        if refused:
+            return self.dropped(p, refused, decision=decision)
+        connection = Connection(p, decision, self.now)
+        refused = self.claim(connection)
+        if refused:
+            return self.dropped(p, refused, decision=decision)
+        connection.judged = self.state_of_policy
+        for direction, key in enumerate(connection.keys):
+            self.table[key] = connection, direction
+        outcome = self.carry(p, connection, 0)
+        outcome.opened, outcome.decision = connection, decision
+        return outcome
+
+    def opens(self, p):
+        """Why the packet may open no connection."""
+        protocol = p["protocol"]
+        if protocol == SCTP:
+            opening = p["chunk"] == 1 if p["tag"] == 0 else p["chunk"] == 4
+            return None if opening else "sctp_not_init"
+        if protocol in ICMP_REPLIES and p["destination_port"] >> 8 in ICMP_REPLIES[protocol]:
+            return "icmp_not_request"
+        flags = p.get("flags", 0) & (tcp.FIN | tcp.SYN | tcp.RST | tcp.ACK)
+        return "tcp_not_syn" if protocol == TCP and flags != tcp.SYN else None
+
+    def untranslatable(self, p, decision):
+        changes = octets.tuple_of(p) != tuple(vars(decision.leaves).values())
+        return "nat_unsupported" if changes and p["protocol"] in UNTRANSLATABLE else None
+
+    def claim(self, connection):
+        """The far side's key must be free: a connection there that policy no longer admits is gone."""
+        other = self.table.get(connection.keys[1], (None, 0))[0]
+        if other and other.judged != self.state_of_policy and self.judge_anew(other) != "allowed":
+            self.end(other)
+            other = None
+        if other or connection.keys[0] == connection.keys[1]:
+            return "session_conflict"
+        return None
+
+    # --- packets of a connection -----------------------------------------------------------------
+
+    def follow(self, p, connection, direction):
+        if connection.judged != self.state_of_policy:
+            known = self.sender_fault(p, connection, direction) is None
+            gone = connection.sender and connection.sender not in self.world["endpoints"]
+            verdict = self.judge_anew(connection)
+            if verdict != "allowed":
+                self.end(connection)
+                if gone and known:  # the connection of nobody: refused, or somebody else's by now
+                    verdict = "denied" if self.seen_dropped("policy_changed") else "replaced"
+                if verdict == "denied" and known:
+                    return self.dropped(p, "policy_changed", told=False)
+                return self.first(p)
+        fault = self.sender_fault(p, connection, direction)
+        if fault:
+            outcome = self.dropped(p, fault, told=False)
+            outcome.spoofed = True
+            return outcome
+        return self.carry(p, connection, direction)
+
+    def judge_anew(self, connection):
+        """allowed, denied, or replaced: what its first packet would open now is another."""
+        again = dict(connection.first)
+        if connection.sender:
+            # Who sends is the endpoint with its address, should that be another by now.
+            vpc = self.policy.vpc_with(again["vni"])
+            owner = connection.sender if connection.sender in self.world["endpoints"] else \
+                vpc and self.policy.endpoint_with(vpc, again["source"])
+            if not owner:
+                return "denied"
+            spec = self.world["endpoints"][owner]
+            again |= {"destination_mac": None, "subnet_id": spec["subnet_id"],
+                      "vtep": self.policy.vteps_of(owner)[0]}
+            if owner != connection.sender:
+                again["source_mac"] = spec["mac"]
+        decision = self.policy.decide(again)
+        if decision.verdict != "forward":
+            return "denied"
+        was = connection.decision
+        if (decision.leaves, decision.destination_vni, decision.destination, decision.sender) != (
+                was.leaves, was.destination_vni, was.destination, was.sender):
+            return "replaced"
+        connection.decision = decision
+        connection.judged = self.state_of_policy
+        return "allowed"
+
+    def end_of(self, connection, direction):
+        """The endpoint that sends the packets of the direction; None: outside."""
+        return connection.sender if direction == 0 else connection.receiver
+
+    def sender_fault(self, p, connection, direction):
+        """What is wrong with who sends a packet of the connection."""
+        endpoint = self.end_of(connection, direction)
+        if endpoint is None:
+            return None
+        spec = self.world["endpoints"].get(endpoint)
+        wanted = connection.first["source_mac"] if direction == 0 else spec and spec["mac"]
+        if spec is None or p["source_mac"] != wanted:
+            return "spoofed_mac"
+        return None if p["vtep"] in self.policy.vteps_of(endpoint) else "spoofed_vtep"
+
+    def carry(self, p, connection, direction):
+        to = self.end_of(connection, 1 - direction)
+        bridged = connection.decision.bridged
+        if p["ttl"] <= (0 if bridged else 1):
+            return self.dropped(p, "ttl_expired", told=not bridged)
+        length = octets.ip_length(p)
+        mtu = self.mtu_towards(to, p)
+        if length > mtu and p["protocol"] == UDP and p["destination_port"] == policy.ROCE_PORT:
+            return self.dropped(p, "roce_too_big")
+        if length > mtu and (p.get("df") or ":" in p["source"]):
+            return self.dropped(p, "too_big")
+        tos = self.congestion(p)
+        if tos is None:
+            return self.dropped(p, "ecn_invalid", told=False)
+        if connection.tcp:
+            verdict = connection.tcp.segment(direction, p)
+            if verdict == "new":
+                self.end(connection)
+                return self.first(p)
+            if verdict.startswith("tcp_"):
+                return self.dropped(p, verdict, told=False)
+        connection.seen[direction] = True
+        connection.last = self.now
+        return Outcome("forward", frames=self.leave(p, connection, direction, to, tos, mtu))
+
+    def congestion(self, p):
+        """The traffic class after decapsulation (RFC 6040 section 4.2); None: it must be dropped."""
+        tos, outer = p["tos"], p.get("ecn", 0) if p["side"] == "underlay" else 0
+        inner = tos & 3
+        if outer == 3:
+            return None if inner == 0 else tos | 3
+        if outer == 1 and inner == 2:
+            return tos & ~3 | 1
+        return tos
+
+    def mtu_towards(self, endpoint, p):
+        if endpoint is None:
+            return UPLINK_MTU
+        return min(self.policy.subnet_of(endpoint)["mtu"], UNDERLAY_MTU)
+
+    def leave(self, p, connection, direction, to, tos, mtu):
+        ends = connection.leaving(direction)
+        bridged = connection.decision.bridged
+        packet = octets.network(p, ends, p["ttl"] - (not bridged), tos)
+        pieces = [packet] if len(packet) <= mtu else octets.fragments(packet, mtu)
+        if to is None:
+            return [(octets.UPLINK, octets.leaving_uplink(piece)) for piece in pieces]
+        spec = self.world["endpoints"][to]
+        source = p["source_mac"] if bridged else self.macs[spec["subnet_id"]]
+        return [(octets.UNDERLAY, octets.leaving_tunnelled(
+            piece, (octets.mac(spec["mac"]), octets.mac(source)),
+            self.policy.vni_of(to), self.policy.vteps_of(to)[0], tos)) for piece in pieces]
+
+    # --- packets that go no further --------------------------------------------------------------
+
+    def dropped(self, p, reason, told=True, decision=None):
+        kinds = TOLD.get(reason) if told else None
+        outcome = Outcome("drop", reason, decision=decision)
+        if kinds:
+            outcome.told = kinds[":" in p["source"]]
+        return outcome
+
+    def echo(self, p):
+        """The answer to a ping to the gateway: the same octets, turned round."""
+        ends = turned(octets.tuple_of(p))
+        packet = octets.network({**p, "df": p.get("df")}, ends, 64, p["tos"])
+        frame = octets.ethernet(octets.mac(p["source_mac"]), octets.mac(p["to_mac"]), packet)
+        return octets.UNDERLAY, octets.tunnelled(
+            frame, p["vni"], octets.VTEP, p["vtep"],
+            (octets.host_mac(p["vtep"]), octets.mac(octets.UNDERLAY_MAC)), 0, source_port=0)
+
+
+def base_of(world):
+    """The desired state as plain data of its own."""
+    return {kind: copy.deepcopy(specs) for kind, specs in world.items()}

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random packets one after another: what ends of connections could send, in any order that a network
+makes of it, and what somebody else could send in their place.
+
+It looks at the second implementation's connections to know what would come next, and then often does
+something else.
+"""
+import packets
+import tcp
+from policy import ICMP, ICMPV6, SCTP, TCP, UDP
+from sessions import turned
+
+OTHERS = (47, 50, 33, 51, 136, 200)
+# A step in seconds now and then: within and around every timeout.
+STEPS = (3, 5, 20, 56, 57, 60, 61, 64, 117, 120, 121, 124, 236, 240, 241, 297, 300, 301, 7437, 7440, 7441)
+
+
+class Traffic:
+    def __init__(self, world, gateway, rng):
+        self.world, self.gateway, self.random = world, gateway, rng
+        self.first = packets.Packets(world, rng)
+        self.identification = 0
+
+    def chance(self, share):
+        return self.random.random() < share
+
+    def step(self):
+        """Seconds until the next packets."""
+        return self.random.choice(STEPS[:3] if self.chance(0.75) else STEPS)
+
+    def packet(self):
+        self.live = self.gateway.live()
+        kind = self.random.random()
+        if kind < 0.62 and self.live:
+            return self.of_connection(self.random.choice(self.live))
+        if kind < 0.7 and self.gateway.ended:
+            return self.of_connection(self.random.choice(self.gateway.ended[-20:]))
+        return self.opening()
+
+    # --- first packets ---------------------------------------------------------------------------
+
+    def opening(self):
+        p = self.first.packet()
+        self.protocol(p)
+        if p["protocol"] == TCP:
+            self.segment(p, None, 0)
+        return self.complete(p)
+
+    def protocol(self, p):
+        """Mostly as it was made; sometimes another one."""
+        if p["protocol"] in (ICMP, ICMPV6):
+            if self.chance(0.1):  # a reply, a timestamp
+                kind = self.random.choice((0, 13, 14) if p["protocol"] == ICMP else (129,))
+                p["destination_port"] = kind << 8
+            return
+        if self.chance(0.85) and p["protocol"] != 47:
+            p["source_port"] = self.random.choice((40000, 40001, 40002, p["source_port"]))
+            return
+        p["protocol"] = self.random.choice((SCTP, SCTP, *OTHERS))
+        if p["protocol"] == SCTP:
+            p["source_port"] = self.random.choice((5000, 5001))
+            self.chunk(p, True)
+        else:
+            p["source_port"] = p["destination_port"] = 0
+
+    def chunk(self, p, opens):
+        if opens and self.chance(0.85):
+            p["tag"], p["chunk"] = 0, 1
+        else:
+            p["tag"] = self.random.choice((0, 1, 0xFFFFFFFF))
+            p["chunk"] = self.random.choice((0, 1, 2, 3, 4, 10, 11))
+
+    def complete(self, p):
+        """What every packet has."""
+        rng = self.random
+        p["ttl"] = 64 if self.chance(0.95) else rng.choice((1, 1, 2, 255))
+        p["tos"] = 0 if self.chance(0.7) else rng.randrange(256)
+        p["ecn"] = 0 if self.chance(0.8) else rng.randrange(4)
+        p["df"] = self.chance(0.7)
+        self.identification = (self.identification + 1) % 65536
+        p["id"] = self.identification
+        p["salt"] = rng.randrange(256)
+        p.setdefault("length", rng.choice((0, 1, 8, 33)) if self.chance(0.95) else
+                     rng.choice((1300, 1372, 1380, 1424, 1432, 1460)))
+        if p["protocol"] == UDP and self.chance(0.1) and "." in p["source"]:
+            p["no_checksum"] = True
+        if p["side"] == "underlay":
+            p["to_mac"] = p["destination_mac"] or self.gateway.macs[p["subnet_id"]]
+        p.setdefault("vtep", None)
+        return p
+
+    # --- packets of a connection -----------------------------------------------------------------
+
+    def of_connection(self, connection):
+        direction = int(self.chance(0.55)) if not connection.seen[1] or self.chance(0.9) else 0
+        vni, ends = connection.keys[direction]
+        source, destination, protocol, source_port, destination_port = ends
+        p = {"vni": vni, "side": "underlay" if vni else "uplink", "source": source,
+             "destination": destination, "protocol": protocol, "source_port": source_port,
+             "destination_port": destination_port, "source_mac": None, "destination_mac": None}
+        if vni:
+            self.sender(p, connection, direction)
+        else:
+            p |= {"vtep": None, "source_mac": "02:ee:00:00:00:01"}
+        if protocol == SCTP:
+            self.chunk(p, False)
+        if protocol == TCP:
+            self.segment(p, connection.tcp, direction)
+        return self.complete(p)
+
+    def sender(self, p, connection, direction):
+        endpoint = self.gateway.end_of(connection, direction)
+        spec = self.world["endpoints"].get(endpoint) or self.remembered(connection, direction)
+        vteps = self.world["hosts"].get(spec["host_id"], {}).get("vteps") or ["192.0.2.99"]
+        p["source_mac"] = connection.first["source_mac"] if direction == 0 else spec["mac"]
+        p["vtep"] = self.random.choice(vteps)
+        p["subnet_id"] = spec["subnet_id"]
+        if connection.decision.bridged:
+            p["destination_mac"] = self.first.next_mac_in(spec["subnet_id"], p["destination"])
+        if self.chance(0.04):
+            self.spoil(p)
+        if p["subnet_id"] not in self.gateway.macs:
+            p["subnet_id"] = next(iter(self.gateway.macs))
+
+    def remembered(self, connection, direction):
+        """An endpoint that is gone, as a stubborn sender would still have it."""
+        return {"mac": "06:00:00:00:00:02", "subnet_id": connection.first.get("subnet_id"), "host_id": None}
+
+    def spoil(self, p):
+        others = list(self.world["endpoints"].values())
+        if self.chance(0.5) and others:
+            p["source_mac"] = self.random.choice(others)["mac"]
+        else:
+            p["vtep"] = self.random.choice([v for h in self.world["hosts"].values() for v in h["vteps"]]
+                                           + ["192.0.2.99"])
+
+    # --- TCP -------------------------------------------------------------------------------------
+
+    def flags(self, t, end):
+        """Of a segment that would bring the connection on, mostly."""
+        rng = self.random
+        if self.chance(0.1):
+            return rng.choice((2, 18, 16, 17, 4, 20, 0, 1, 3, 6, 24, 63))
+        if t is None:
+            return 2
+        if t.step == "opening":
+            return rng.choice((18, 18, 18, 2, 20, 16)) if end else 2
+        if t.step == "crossed":
+            return rng.choice((18, 18, 16))
+        if t.step == "answered":
+            return rng.choice((18, 18, 16, 17)) if end else rng.choice((16, 16, 16, 17, 4))
+        if t.step in ("over", "reset"):
+            return rng.choice((16, 17, 2, 2, 4, 18))
+        return rng.choice((16, 16, 24, 16, 17, 17, 4, 20, 2) if t.closed else (16, 24, 16, 16, 16, 17, 4))
+
+    def segment(self, p, t, end):
+        rng = self.random
+        p["flags"] = self.flags(t, end)
+        if p["flags"] & 2:
+            p["scale"] = rng.choice((None, None, 0, 7, 14, 15))
+            if p["scale"] is not None:
+                p["options"] = f"010303{p['scale']:02x}"
+                p["scale"] = min(p["scale"], 14)
+        if not p["flags"] & 16 or self.chance(0.3):
+            p["length"] = 0
+        start = rng.choice((1, 1000, (1 << 31) - 2, tcp.MODULUS - 3, rng.getrandbits(32)))
+        own = t.sent[end] if t and t.sent[end] is not None else start
+        wanted = t.acked[1 - end] if t and t.acked[1 - end] is not None else own
+        other = t.sent[1 - end] if t and t.sent[1 - end] is not None else 77
+        window = t.window(end) if t else 65535
+        kind = rng.random()
+        if kind < 0.6:
+            p["seq"] = own
+        elif kind < 0.75:
+            p["seq"] = wanted
+        elif kind < 0.85:
+            p["seq"] = (own - rng.choice((1, 2, 30, 1000))) % tcp.MODULUS
+        else:
+            p["seq"] = (wanted + rng.choice((-1, 1, 2, 1000, window - 1, window, window + 1, window + 2,
+                                             -window, -window - 1, 1 << 30, 1 << 31))) % tcp.MODULUS
+        p["ack"] = other if self.chance(0.8) else (other + rng.choice((-1, 1, -1000, 1000))) % tcp.MODULUS
+        if not p["flags"] & 16:
+            p["ack"] = 0
+        # The product's marks have no room for "nothing seen yet" beside a number that is zero.
+        p.setdefault("length", rng.choice((0, 1, 8, 33)))
+        p["ack"] += p["flags"] & 16 != 0 and p["ack"] == 0
+        counted = p["length"] + bool(p["flags"] & 2) + bool(p["flags"] & 1)
+        p["seq"] = (p["seq"] + ((p["seq"] + counted) % tcp.MODULUS == 0)) % tcp.MODULUS
