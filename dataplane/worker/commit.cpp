@@ -108,12 +108,27 @@ void fill_connection(Worker::State& state, session::Connection& connection, cons
     refresh_connection(state, connection, plan);
 }
 
-// Another connection has the replies' key and has idled away, or is just slow to go.
+// Policy changed since the connection was judged, and does not admit it any more.
+template <class Family>
+bool end_refused(Worker::State& state, session::ConnectionIndex number) {
+    const auto& flow = table<Family>(state).flow(session::forward_of(number)).state;
+    const auto generation = flow.generation.load(std::memory_order_relaxed);
+    const auto is_stale = [&](policy::ZoneSlot zone) {
+        return generation < state.shared.changed[zone.value].load(std::memory_order_acquire);
+    };
+    return (is_stale((*state.shared.sources)[flow.source_index()].zone) ||
+            is_stale((*state.shared.adjacencies)[flow.adjacency()].zone)) &&
+           rewalk<Family>(state, number) != Judgement::allowed;
+}
+
+// Another connection has the replies' key and has idled away, is just slow to go, or would be
+// ended by its next packet: whoever had the address before keeps no port of it.
 template <class Family>
 bool end_idle(Worker::State& state, const typename Family::Key& key) {
     auto& sessions = table<Family>(state);
     const FlowIndex other = sessions.find(key, sessions.hash(key));
     if (other == session::kNoFlow) return true;
+    if (end_refused<Family>(state, session::connection_of(other))) return true;
     const ConnectionIndex number = session::connection_of(other);
     if (!sessions.idle_too_long(number, state.shared.sessions->zones, state.tick)) return false;
     end_connection<Family>(state, number, EndReason::idle, DropReason::none);

@@ -5,6 +5,7 @@
 #include "dataplane/wire/checksum.hpp"
 #include "dataplane/wire/mss.hpp"
 #include "dataplane/worker/batch.hpp"
+#include "dataplane/worker/ecn.hpp"
 #include "dataplane/worker/stages.hpp"
 
 namespace sluice::worker {
@@ -34,29 +35,6 @@ bool source_ok(const Item& item, const policy::Source& source) {
     for (const IpAddress& known : source.vteps)
         if (known == vtep) return true;
     return false;
-}
-
-// RFC 6040 section 4.2, figure 4. False: the combination must be dropped.
-bool combine_ecn(const Item& item, std::uint8_t& traffic_class) {
-    constexpr std::uint8_t kEct1 = 1, kEct0 = 2, kCe = 3;
-    const std::uint8_t outer = item.headers.outer_ecn;
-    const std::uint8_t inner = traffic_class & 3;
-    if (outer == kCe && inner == 0) return false;
-    const bool marked = outer == kCe && inner != kCe;
-    const bool lowered = outer == kEct1 && inner == kEct0;
-    if (!marked && !lowered) return true;
-    const auto after = static_cast<std::uint8_t>((traffic_class & 0xfc) | outer);
-    std::uint8_t* ip = bytes_of(item.mbuf) + item.headers.l3;
-    if (item.headers.has(wire::kInnerV6)) {
-        ip[1] = static_cast<std::uint8_t>((ip[1] & 0x0f) | (after << 4 & 0xf0));
-    } else {
-        const auto delta = wire::ChecksumDelta{}.replace(be16{traffic_class}, be16{after});
-        ip[wire::ipv4::kTos] = after;
-        wire::store(ip + wire::ipv4::kChecksum,
-                    delta.apply(wire::load16(ip + wire::ipv4::kChecksum)));
-    }
-    traffic_class = after;
-    return true;
 }
 
 session::TcpSegment segment_of(const Item& item) {
@@ -236,7 +214,8 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
             return nullptr;
         }
     }
-    if (!combine_ecn(item, traffic_class)) return dropped(DropReason::ecn_invalid);
+    if (!combine_ecn(bytes_of(item.mbuf) + item.headers.l3, item.headers, traffic_class))
+        return dropped(DropReason::ecn_invalid);
     if (item.headers.protocol == static_cast<std::uint8_t>(Protocol::tcp)) {
         switch (track_tcp<Family>(state, item, index, zone, believed)) {
             case Outcome::carry:
@@ -250,6 +229,8 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
             state.shared.sessions->zones.mss_clamping(zone.value))
             clamp_segments<Family>(state, item, index, *adjacency);
     } else if (session::is_reverse(index) &&
+               // A later fragment of TCP comes here too, and has nothing to say to its tracker.
+               flow.key.protocol() != static_cast<std::uint8_t>(Protocol::tcp) &&
                (flow.state.target.load(std::memory_order_relaxed) & session::kTracked) != 0) {
         note_answer<Family>(state, number);
         flow.state.target.fetch_and(~static_cast<std::uint32_t>(session::kTracked),

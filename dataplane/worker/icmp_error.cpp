@@ -3,6 +3,7 @@
 // are, quote included (RFC 5508 sections 4.2 and 4.3).
 #include "dataplane/wire/quote.hpp"
 #include "dataplane/worker/batch.hpp"
+#include "dataplane/worker/ecn.hpp"
 #include "dataplane/worker/stages.hpp"
 
 namespace sluice::worker {
@@ -68,12 +69,15 @@ void carry_along(Worker::State& state, const Item& item, const wire::Quote& quot
         return drop(state, item, {DropReason::too_big, zone, nullptr});
     if (item.headers.ttl <= spent_ttl(adjacency))
         return drop(state, item, {DropReason::ttl_expired, zone, nullptr});
+    std::uint8_t* ip = bytes_of(item.mbuf) + item.headers.l3;
+    std::uint8_t traffic_class = item.headers.traffic_class;
+    if (!combine_ecn(ip, item.headers, traffic_class))
+        return drop(state, item, {DropReason::ecn_invalid, zone, nullptr});
 
     // What this direction's packets become: the key of the other one, turned round.
     const auto after = reversed(sessions.flow(session::FlowIndex{index.value ^ 1}).key.tuple());
     const auto quoted = after ? reversed(*after) : std::nullopt;
     if (!quoted) return drop(state, item, {DropReason::icmp_error_unmatched, zone, nullptr});
-    std::uint8_t* ip = bytes_of(item.mbuf) + item.headers.l3;
     if (*after != key) {
         // The end's address is translated with the rest, and so is any other of a tenant's behind
         // it (RFC 5508 section 4.2.2, REQ-5); that of a router on the internet stays.
@@ -95,7 +99,7 @@ void carry_along(Worker::State& state, const Item& item, const wire::Quote& quot
     }
     const OuterFacts outer{item.headers.ip_length,
                            static_cast<std::uint16_t>(sessions.hash(flow.key) >> 40),
-                           item.headers.traffic_class};
+                           traffic_class};
     if (too_big) return send_fragments(state, item, adjacency, outer);
     encapsulate(state, item.mbuf, item.headers.l3, adjacency, outer);
 }

@@ -277,6 +277,22 @@ TEST_CASE_METHOD(Internet,
     CHECK(drops(DropReason::no_elastic_ip) == 1);
 }
 
+TEST_CASE_METHOD(Internet, "who gets an elastic address may use every port of it at once") {
+    const auto request_of = [&](const Machine& machine) {
+        return frame_of(
+            machine, from_to(ip4(machine.address, server), Udp{.source = 2000, .destination = 53}));
+    };
+    receive(kUnderlay, request_of(a));
+    (void)uplinked();
+    remove(outwards(a, public_a), outwards(b, public_b), inwards(b, public_b));
+    put(outwards(b, public_a), inwards(b, public_a));
+    // The connection of its former owner has not had a packet since, and still has the key.
+    receive(kUnderlay, request_of(b));
+    CHECK(uplinked() ==
+          on_uplink(from_to(ip4(public_a, server, 63), Udp{.source = 2000, .destination = 53})));
+    CHECK(connections() == 1);
+}
+
 TEST_CASE_METHOD(Internet,
                  "a meter lets its burst pass, delays some of the rest and drops the others") {
     put_meter(MeterId{1}, 1000);  // 1 Mbit/s, 100 kbit at once
