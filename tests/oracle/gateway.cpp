@@ -186,8 +186,9 @@ void Gateway::turn() {
 }
 
 Gateway::Fate Gateway::advance(std::uint64_t nanoseconds) {
-    // Ageing takes a second or two to come round; here it has all the turns that it wants.
-    constexpr unsigned kTurns = 2 * kCapacity / 32;
+    // Ageing takes a second or two to come round; here it has all the turns that it wants, also
+    // for several datagrams in one bucket of fragments.
+    constexpr unsigned kTurns = 1024;
     now_ += nanoseconds;
     for (unsigned i = 0; i < kTurns; ++i) worker_->turn();
     worker::ConnectionEvent event;

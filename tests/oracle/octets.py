@@ -48,6 +48,8 @@ def payload(length, salt):
 
 def transport(p, ends):
     """The octets behind the IP header; `ends`: the tuple with which they travel."""
+    if "quotes" in p:
+        return error(p, ends)
     source, destination, protocol, source_port, destination_port = ends
     body = payload(p.get("length", 0), p.get("salt", 0))
     pseudo = packed(source) + packed(destination)
@@ -80,6 +82,16 @@ def transport(p, ends):
     return b"\x00\x01\x02\x03" + body
 
 
+def error(p, ends):
+    """An ICMP error: the packet that it quotes, up to an octet, as it was seen there."""
+    quoted = p["quotes"]
+    octets = struct.pack("!HHI", p["destination_port"], 0, p["rest"]) + network(
+        quoted, quoted["ends"], quoted["ttl"], quoted["tos"])[:quoted["cut"]]
+    pseudo = b"" if "." in ends[0] else \
+        packed(ends[0]) + packed(ends[1]) + struct.pack("!II", len(octets), ICMPV6)
+    return octets[:2] + struct.pack("!H", checksum(pseudo + octets)) + octets[4:]
+
+
 def ip_packet(source, destination, protocol, behind, ttl, tos, identification=0, fragment=0):
     if "." in source:
         header = struct.pack("!BBHHHBBH4s4s", 0x45, tos, 20 + len(behind), identification, fragment,
@@ -91,9 +103,17 @@ def ip_packet(source, destination, protocol, behind, ttl, tos, identification=0,
 
 def network(p, ends, ttl, tos):
     """The whole IP packet with the given tuple, TTL and traffic class."""
-    behind = transport(p, ends) if "raw" not in p else bytes.fromhex(p["raw"])
-    fragment = (0x4000 if p.get("df") else 0) | p.get("fragment", 0)
-    return ip_packet(ends[0], ends[1], ends[2], behind, ttl, tos, p.get("id", 0), fragment)
+    protocol, behind = ends[2], transport(p, ends)
+    fragment = 0x4000 if p.get("df") else 0
+    if "cut" in p and "more" in p:  # a fragment of it
+        start, end = p["cut"]
+        behind = behind[start:end]
+        if "." in ends[0]:
+            fragment |= start // 8 | (0x2000 if p["more"] else 0)
+        else:
+            behind = struct.pack("!BBHI", protocol, 0, start | p["more"], p["id"]) + behind
+            protocol = 44
+    return ip_packet(ends[0], ends[1], protocol, behind, ttl, tos, p.get("id", 0), fragment)
 
 
 def ethernet(destination, source, packet):
@@ -142,8 +162,7 @@ def without_choice(port, frame):
 
 
 def ip_length(p):
-    return (20 if "." in p["source"] else 40) + (
-        len(p["raw"]) // 2 if "raw" in p else len(transport(p, tuple_of(p))))
+    return len(network(p, tuple_of(p), 1, 0))
 
 
 def fragments(packet, mtu):

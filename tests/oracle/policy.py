@@ -228,15 +228,9 @@ class Policy:
 
     def from_underlay(self, packet, arrives):
         vpc = self.vpc_with(packet["vni"])
-        if vpc is None:
-            return drop("unknown_vni")
-        source = address(arrives.source)
-        sender = next((key for key, spec in self.endpoints_of(vpc).items()
-                       if self.may_send(spec, packet["source_mac"], source)), None)
-        if sender is None:
-            return drop("spoofed_address")
-        if packet["vtep"] not in self.vteps_of(sender):
-            return drop("spoofed_vtep")
+        sender, reason = self.sender(packet)
+        if reason:
+            return drop(reason)
 
         destination = address(arrives.destination)
         if not self.subnet_of(sender)["cidr" if destination.version == 4 else "ipv6_cidr"]:
@@ -268,6 +262,28 @@ class Policy:
             return self.deliver(arrives, hop["endpoint_id"], sender, told)
         return self.to_internet(arrives, sender, told)
 
+    def sender(self, packet):
+        """(the endpoint that sends it, None) or (None, the reason why nobody does)"""
+        vpc = self.vpc_with(packet["vni"])
+        if vpc is None:
+            return None, "unknown_vni"
+        source = address(packet["source"])
+        sender = next((key for key, spec in self.endpoints_of(vpc).items()
+                       if self.may_send(spec, packet["source_mac"], source)), None)
+        if sender is None:
+            return None, "spoofed_address"
+        if packet["vtep"] not in self.vteps_of(sender):
+            return None, "spoofed_vtep"
+        return sender, None
+
+    def stranger_outside(self, source):
+        """Why nobody outside has this address."""
+        if not on_internet(address(source)):
+            return "private_on_uplink"
+        if self.elastic_with(address(source)) is not None:
+            return "spoofed_address"  # it is one of ours
+        return None
+
     def is_gateway_address(self, vpc, one):
         return any(str(one) in (spec.get("gateway_ip"), spec.get("gateway_ipv6"))
                    for spec in self.of_vpc("subnets", vpc).values())
@@ -291,10 +307,9 @@ class Policy:
         return Decision("forward", leaves=leaves, destination_vni=0, sender=sender, **told)
 
     def from_uplink(self, arrives):
-        if not on_internet(address(arrives.source)):
-            return drop("private_on_uplink")
-        if self.elastic_with(address(arrives.source)) is not None:
-            return drop("spoofed_address")  # nobody outside has an address of ours
+        reason = self.stranger_outside(arrives.source)
+        if reason:
+            return drop(reason)
         target = self.elastic_with(address(arrives.destination))
         if target is None:
             return drop("unknown_public_address")

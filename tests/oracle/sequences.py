@@ -11,7 +11,8 @@ A packet is a dict: where it comes from (`side`, `vni`, `vtep`, `source_mac`, `t
 destination, `destination_mac`: the same, null for the gateway's own towards `subnet_id`), its tuple
 (`source`, `destination`, `protocol`, `source_port`, `destination_port`; of ICMP the identifier, and
 type << 8 | code), `ttl`, `tos`, `ecn` (outer), `df`, `id`, `length` and `salt` of its payload; of TCP
-`flags`, `seq`, `ack`, `scale`; of SCTP `tag`, `chunk`.
+`flags`, `seq`, `ack`, `scale`; of SCTP `tag`, `chunk`. A fragment has `cut` (from, to of what is behind
+the IP header) and `more`, beside the fields of the whole; an ICMP error `rest` and what it `quotes`.
 """
 import argparse
 import collections
@@ -55,9 +56,11 @@ class Run:
 
     def advance(self, seconds):
         fate = self.driver.ask({"op": "advance", "seconds": seconds})["fate"]
-        self.gateway.advance(seconds)
-        if fate[0] or fate[1]:
-            raise Mismatch(f"while {seconds} s passed: {fate}")
+        late = self.gateway.advance(seconds)
+        dropped = [reason for reason, _, count in fate[1] for _ in range(count)]
+        if fate[0] or sorted(dropped) != sorted(late):
+            raise Mismatch(f"while {seconds} s passed: {fate}, not {late}")
+        self.met.update(late)
 
     def send(self, batch):
         wanted = []
@@ -102,7 +105,7 @@ class Run:
 
     def question(self, p):
         """For one in four packets: what would `explain` say?"""
-        if p["salt"] % 4 or p["side"] == "underlay" and p.get("subnet_id") is None:
+        if p["salt"] % 4 or "quotes" in p or "more" in p or p["side"] == "underlay" and p.get("subnet_id") is None:
             return None
         source, destination, protocol, source_port, destination_port = octets.tuple_of(p)
         question = {"source_vni": p["vni"], "source": source, "destination": destination,
@@ -114,23 +117,36 @@ class Run:
 
     def differences(self, p, outcome, fate):
         sent, dropped, _, explained = fate
-        sent = sorted((port, octets.without_choice(port, bytes.fromhex(frame))) for port, frame in sent)
+        sent = [(port, octets.without_choice(port, bytes.fromhex(frame))) for port, frame in sent]
         wrong = self.leaks(sent)
-        if outcome.verdict == "drop":
-            allowed = SAME.get(outcome.reason, {outcome.reason})
-            if len(dropped) != 1 or dropped[0][0] not in allowed or dropped[0][2] != 1:
-                wrong.append(f"dropped for {dropped or 'nothing'}, not for {outcome.reason}")
-            wrong += self.untold(p, outcome, sent)
-        else:
-            if dropped:
-                wrong.append(f"dropped for {dropped}, not passed")
-            if sent != sorted(outcome.frames):
+        all_of_it = [outcome, *outcome.more]
+        reasons = [one.reason for one in all_of_it if one.verdict == "drop"]
+        found = [reason for reason, _, count in dropped for _ in range(count)]
+        if not self.same(reasons, found):
+            wrong.append(f"dropped for {found or 'nothing'}, not for {reasons or 'nothing'}")
+        frames = [frame for one in all_of_it for frame in one.frames]
+        for frame in frames:
+            if frame not in sent:
                 wrong.append("other octets left")
+                break
+            sent.remove(frame)
+        wrong += self.untold(p, outcome, sent)
         decision = outcome.decision
         if explained and decision and decision.reason not in OF_THE_FRAME and self.own(p, decision):
             if explained != [decision.verdict, decision.reason]:
                 wrong.append(f"explain says {explained}, not {[decision.verdict, decision.reason]}")
         return wrong
+
+    @staticmethod
+    def same(wanted, found):
+        """Each reason once, in any order."""
+        left = list(found)
+        for reason in wanted:
+            match = next((one for one in left if one in SAME.get(reason, {reason})), None)
+            if match is None:
+                return False
+            left.remove(match)
+        return not left
 
     def own(self, p, decision):
         """The source address is its endpoint's own: then explain knows who sends."""
@@ -156,7 +172,7 @@ class Run:
         if not sent:
             return []  # it may be limited; and an error is never owed
         if len(sent) != 1 or not outcome.told:
-            return [f"{len(sent)} frames left, though it was dropped"]
+            return [f"{len(sent)} frames too many left"]
         port, frame = sent[0]
         if port == octets.UNDERLAY:
             frame = frame[octets.OUTER:]
@@ -179,8 +195,12 @@ class Run:
 
     def note(self, p, outcome):
         met = self.met
+        for one in outcome.more:
+            self.note(p, one)
         met[outcome.reason if outcome.verdict == "drop" else outcome.verdict] += 1
         if outcome.verdict == "forward":
+            met["ICMP error"] += "quotes" in p
+            met["fragment"] += "more" in p
             met[f"protocol {p['protocol']}"] += 1
             met["to the uplink"] += outcome.frames[0][0] == octets.UPLINK
             met["from the uplink"] += p["side"] == "uplink"

@@ -8,6 +8,7 @@ with the product; docs/semantics.md and the RFCs say what is right.
 """
 import copy
 
+import datagrams
 import octets
 import policy
 import tcp
@@ -44,7 +45,7 @@ class Outcome:
     def __init__(self, verdict, reason="none", frames=(), told=None, opened=None, decision=None):
         self.verdict, self.reason, self.frames = verdict, reason, list(frames)
         self.told, self.opened, self.decision = told, opened, decision
-        self.spoofed = False
+        self.more = []  # of packets that had waited for this one
 
     def __repr__(self):
         return f"{self.verdict} {self.reason} {[(port, frame.hex()) for port, frame in self.frames]}"
@@ -90,6 +91,7 @@ class Gateway:
         self.state_of_policy = 0
         self.table = {}  # (VNI, tuple) → (connection, direction)
         self.decided = {}
+        self.fragments = datagrams.Datagrams(self)
         self.ended = []  # those that are gone, for whoever makes packets
 
     # --- what changes beside packets ------------------------------------------------------------
@@ -105,10 +107,12 @@ class Gateway:
         self.policy = policy.Policy(self.world)
 
     def advance(self, seconds):
+        """The reasons for which packets are dropped that had waited."""
         self.now += seconds
         for connection in self.live():
             if self.now - connection.last > self.time_of(connection):
                 self.end(connection)
+        return self.fragments.expire()
 
     def time_of(self, connection):
         return TIMEOUTS[connection.timeout()]
@@ -127,6 +131,11 @@ class Gateway:
     def packet(self, p, fate):
         """`fate`: what the product did with it, for choices that are a gateway's own."""
         self.fate = fate
+        if "quotes" in p:
+            return self.error(p)
+        return self.fragments.fragment(p) if "more" in p else self.ordinary(p)
+
+    def ordinary(self, p):
         key = p["vni"], octets.tuple_of(p)
         if key not in self.table:
             return self.first(p)
@@ -146,6 +155,8 @@ class Gateway:
     def first(self, p):
         decision = self.decide(p)
         if decision.verdict == "answer":
+            if "more" in p:  # the gateway puts nothing together
+                return self.dropped(p, "inner_fragment")
             return Outcome("answer", frames=[self.echo(p)], decision=decision)
         if decision.verdict == "drop":
             return self.dropped(p, decision.reason, decision=decision)
@@ -201,12 +212,10 @@ class Gateway:
                     verdict = "denied" if self.seen_dropped("policy_changed") else "replaced"
                 if verdict == "denied" and known:
                     return self.dropped(p, "policy_changed", told=False)
-                return self.first(p)
+                return None if p.get("follows") else self.first(p)
         fault = self.sender_fault(p, connection, direction)
         if fault:
-            outcome = self.dropped(p, fault, told=False)
-            outcome.spoofed = True
-            return outcome
+            return self.dropped(p, fault, told=False)
         return self.carry(p, connection, direction)
 
     def judge_anew(self, connection):
@@ -251,20 +260,22 @@ class Gateway:
         return None if p["vtep"] in self.policy.vteps_of(endpoint) else "spoofed_vtep"
 
     def carry(self, p, connection, direction):
+        """`p`: a whole packet, a first fragment, or (`follows`) a later one."""
         to = self.end_of(connection, 1 - direction)
         bridged = connection.decision.bridged
         if p["ttl"] <= (0 if bridged else 1):
             return self.dropped(p, "ttl_expired", told=not bridged)
         length = octets.ip_length(p)
         mtu = self.mtu_towards(to, p)
-        if length > mtu and p["protocol"] == UDP and p["destination_port"] == policy.ROCE_PORT:
+        is_roce = p["protocol"] == UDP and p["destination_port"] == policy.ROCE_PORT
+        if length > mtu and is_roce and not p.get("follows"):
             return self.dropped(p, "roce_too_big")
         if length > mtu and (p.get("df") or ":" in p["source"]):
             return self.dropped(p, "too_big")
         tos = self.congestion(p)
         if tos is None:
             return self.dropped(p, "ecn_invalid", told=False)
-        if connection.tcp:
+        if connection.tcp and not p.get("follows"):
             verdict = connection.tcp.segment(direction, p)
             if verdict == "new":
                 self.end(connection)
@@ -290,8 +301,8 @@ class Gateway:
             return UPLINK_MTU
         return min(self.policy.subnet_of(endpoint)["mtu"], UNDERLAY_MTU)
 
-    def leave(self, p, connection, direction, to, tos, mtu):
-        ends = connection.leaving(direction)
+    def leave(self, p, connection, direction, to, tos, mtu, ends=None):
+        ends = ends or connection.leaving(direction)
         bridged = connection.decision.bridged
         packet = octets.network(p, ends, p["ttl"] - (not bridged), tos)
         pieces = [packet] if len(packet) <= mtu else octets.fragments(packet, mtu)
@@ -303,7 +314,56 @@ class Gateway:
             piece, (octets.mac(spec["mac"]), octets.mac(source)),
             self.policy.vni_of(to), self.policy.vteps_of(to)[0], tos)) for piece in pieces]
 
+    # --- ICMP errors -----------------------------------------------------------------------------
+
+    def error(self, p):
+        """It belongs to the connection whose packet it quotes, and travels as its replies do."""
+        quoted = p["quotes"]
+        ends, vni = quoted["ends"], p["vni"]
+        unmatched = self.dropped(p, "icmp_error_unmatched")
+        header = 20 if "." in p["source"] else 40
+        needed = 8 if ends[2] in (TCP, UDP, SCTP, ICMP, ICMPV6) else 0
+        if ends[0] != p["destination"] or quoted["cut"] < header + needed or "quotes" in quoted:
+            return unmatched
+        if vni == 0 and self.policy.stranger_outside(p["source"]):
+            return self.dropped(p, self.policy.stranger_outside(p["source"]))
+        connection, direction = self.table.get((vni, turned(ends)), (None, 0))
+        if connection is None:
+            return unmatched
+        if connection.judged != self.state_of_policy and self.judge_anew(connection) != "allowed":
+            self.end(connection)
+            return self.dropped(p, "policy_changed")
+        key = connection.keys[direction][1]
+        if vni and (self.sender_fault(p, connection, direction) or p["source"] != key[0]):
+            # Not the end itself: a router behind it, by an address that it may send from.
+            sender, reason = self.policy.sender(p)
+            if reason:
+                return self.dropped(p, reason)
+            if sender != self.end_of(connection, direction):
+                return unmatched
+        return self.carry_error(p, connection, direction, key)
+
+    def carry_error(self, p, connection, direction, key):
+        to, bridged = self.end_of(connection, 1 - direction), connection.decision.bridged
+        mtu = self.mtu_towards(to, p)
+        if octets.ip_length(p) > mtu and (p["df"] or ":" in p["source"]):
+            return self.dropped(p, "too_big", told=False)
+        if p["ttl"] <= (0 if bridged else 1):
+            return self.dropped(p, "ttl_expired", told=False)
+        tos = self.congestion(p)
+        if tos is None:
+            return self.dropped(p, "ecn_invalid")
+        after = connection.leaving(direction)
+        hidden = p["source"] == key[0] or p["vni"] and after[0] != key[0]
+        again = {**p, "quotes": {**p["quotes"], "ends": turned(after)}}
+        ends = after[0] if hidden else p["source"], after[1], p["protocol"], 0, p["destination_port"]
+        return Outcome("forward", frames=self.leave(again, connection, direction, to, tos, mtu, ends))
+
     # --- packets that go no further --------------------------------------------------------------
+
+    @staticmethod
+    def held():
+        return Outcome("held")
 
     def dropped(self, p, reason, told=True, decision=None):
         kinds = TOLD.get(reason) if told else None

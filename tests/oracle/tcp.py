@@ -14,6 +14,13 @@ def after(a, b):
     return distance - MODULUS if distance >= MODULUS // 2 else distance
 
 
+def octets_of(p):
+    """Of data in the segment; of one in fragments, what its first has of them."""
+    if "more" in p:
+        return p["cut"][1] - 20 - len(p.get("options", "")) // 2
+    return p.get("length", 0)
+
+
 class Tcp:
     """`step`: opening (a SYN), crossed (two SYNs), answered (SYN and SYN-ACK), open, over, reset."""
 
@@ -52,7 +59,7 @@ class Tcp:
         return verdict
 
     def note(self, end, p):
-        length = p.get("length", 0) + bool(p["flags"] & SYN) + bool(p["flags"] & FIN)
+        length = octets_of(p) + bool(p["flags"] & SYN) + bool(p["flags"] & FIN)
         self.sent[end] = self.later(self.sent[end], (p["seq"] + length) % MODULUS)
         if p["flags"] & ACK:
             self.acked[end] = self.later(self.acked[end], p["ack"])
@@ -120,7 +127,7 @@ class Tcp:
         if expected is None:
             return "fits"
         begin = p["seq"]
-        finish = (p["seq"] + p.get("length", 0) + 1) % MODULUS
+        finish = (p["seq"] + octets_of(p) + 1) % MODULUS
         if after(begin, expected) > window:
             return "outside"
         if after(finish, expected) >= 0:

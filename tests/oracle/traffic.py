@@ -5,6 +5,7 @@ makes of it, and what somebody else could send in their place.
 It looks at the second implementation's connections to know what would come next, and then often does
 something else.
 """
+import octets
 import packets
 import tcp
 from policy import ICMP, ICMPV6, SCTP, TCP, UDP
@@ -20,6 +21,7 @@ class Traffic:
         self.world, self.gateway, self.random = world, gateway, rng
         self.first = packets.Packets(world, rng)
         self.identification = 0
+        self.waiting = []  # fragments on their way
 
     def chance(self, share):
         return self.random.random() < share
@@ -30,7 +32,15 @@ class Traffic:
 
     def packet(self):
         self.live = self.gateway.live()
+        if self.waiting and self.chance(0.6):
+            return self.waiting.pop(self.random.randrange(len(self.waiting)) if self.chance(0.5) else 0)
+        p = self.whole()
+        return self.in_pieces(p) if self.chance(0.05) and "quotes" not in p else p
+
+    def whole(self):
         kind = self.random.random()
+        if kind < 0.07 and (self.live or self.gateway.ended):
+            return self.error(self.random.choice(self.live or self.gateway.ended))
         if kind < 0.62 and self.live:
             return self.of_connection(self.random.choice(self.live))
         if kind < 0.7 and self.gateway.ended:
@@ -186,3 +196,61 @@ class Traffic:
         p["ack"] += p["flags"] & 16 != 0 and p["ack"] == 0
         counted = p["length"] + bool(p["flags"] & 2) + bool(p["flags"] & 1)
         p["seq"] = (p["seq"] + ((p["seq"] + counted) % tcp.MODULUS == 0)) % tcp.MODULUS
+
+    # --- fragments -------------------------------------------------------------------------------
+
+    def in_pieces(self, p):
+        """The first of the fragments of a packet; the others come later, or not, or twice."""
+        rng = self.random
+        p = {**p, "df": False, "length": rng.choice((40, 64, 100)), "options": "", "scale": None}
+        size = octets.ip_length(p) - (20 if "." in p["source"] else 40)
+        cuts = sorted(rng.sample(range(8 if self.chance(0.1) else 24, size, 8), rng.choice((1, 1, 2))))
+        pieces = []
+        for start, end in zip([0, *cuts], [*cuts, size]):
+            if self.chance(0.04) and start:
+                start -= 8
+            piece = {**p, "cut": (start, end), "more": end < size}
+            pieces += [piece] * (2 if self.chance(0.07) else 1)
+            if self.chance(0.06):
+                pieces.pop()
+            elif self.chance(0.04) and p["side"] == "underlay":
+                self.spoil(piece)
+        if self.chance(0.4):
+            rng.shuffle(pieces)
+        self.waiting += pieces
+        return self.waiting.pop(0) if self.waiting else p
+
+    # --- ICMP errors -----------------------------------------------------------------------------
+
+    def error(self, connection):
+        """About a packet of it that had left, from its receiver or a router before that."""
+        rng = self.random
+        direction = rng.randrange(2)
+        vni, key = connection.keys[direction]
+        v6 = ":" in key[0]
+        seen = connection.leaving(1 - direction)
+        if v6 and seen[2] == 51:  # a header with another behind it, to whoever reads the quote
+            return self.of_connection(connection)
+        quoted = {"source": seen[0], "ends": seen, "ttl": rng.randrange(1, 64), "tos": 0, "df": True,
+                  "id": rng.randrange(65536), "length": rng.choice((0, 8, 33)), "salt": 7, "flags": 16,
+                  "seq": 1, "ack": 1, "tag": 1, "chunk": 0}
+        header = 40 if v6 else 20
+        quoted["cut"] = rng.choice((header + 8, header + 8, 2000, header + 20, header + 4))
+        kind = rng.choice(((1, 0), (1, 4), (2, 0), (3, 0), (4, 1)) if v6 else
+                          ((3, 0), (3, 1), (3, 3), (3, 4), (11, 0), (12, 0)))
+        p = {"vni": vni, "side": "underlay" if vni else "uplink", "source": key[0],
+             "destination": seen[0], "protocol": ICMPV6 if v6 else ICMP, "source_port": 0,
+             "destination_port": kind[0] << 8 | kind[1], "source_mac": None, "destination_mac": None,
+             "rest": 1280 if kind in ((2, 0), (3, 4)) else 0, "quotes": quoted}
+        if vni:
+            self.sender(p, connection, direction)
+        else:
+            p |= {"vtep": None, "source_mac": "02:ee:00:00:00:01"}
+        if self.chance(0.3):
+            p["source"] = rng.choice(("fd00:1:1::c", "2001:db8::7") if v6 else (
+                *packets.INTERNET, "10.0.0.12", "172.16.0.9", "203.0.113.12"))
+        if self.chance(0.05):
+            quoted["ends"] = (*seen[:3], seen[3] ^ 1, seen[4]) if seen[2] in (TCP, UDP) else seen
+        if p["source"] == p["destination"]:
+            p["source"] = key[0]
+        return self.complete(p)
