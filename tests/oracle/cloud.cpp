@@ -25,7 +25,7 @@ constexpr model::Kind kOrder[] = {
     model::Kind::gateway,     model::Kind::host,           model::Kind::vpc,
     model::Kind::route_table, model::Kind::security_group, model::Kind::prefix_list,
     model::Kind::subnet,      model::Kind::endpoint,       model::Kind::external_pool,
-    model::Kind::elastic_ip};
+    model::Kind::bandwidth,   model::Kind::elastic_ip,     model::Kind::nat_gateway};
 
 std::size_t rank(const model::Change& change) {
     return static_cast<std::size_t>(

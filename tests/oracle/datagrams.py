@@ -63,6 +63,8 @@ class Datagrams:
         header = HEADERS.get(protocol, 0) + len(p.get("options", "")) // 2
         if start == 0 and end < header or protocol == TCP and start == 8:
             return gateway.dropped(p, "fragment_tiny")
+        if p["vni"] and gateway.policy.vpc_with(p["vni"]) is None:
+            return gateway.dropped(p, "unknown_vni")
         key = (p["vni"], p["id"], protocol, p["source_mac"], p["vtep"], p["source"], p["destination"])
         datagram = self.known.setdefault(key, Datagram(gateway.now))
         fit = "overlap" if datagram.overlapped else datagram.add(start, end, p["more"])

@@ -191,9 +191,6 @@ Gateway::Fate Gateway::advance(std::uint64_t nanoseconds) {
     constexpr unsigned kTurns = 1024;
     now_ += nanoseconds;
     for (unsigned i = 0; i < kTurns; ++i) worker_->turn();
-    worker::ConnectionEvent event;
-    while (worker_->events().pop(event)) {
-    }
     worker::DropSample sample;
     while (worker_->samples().pop(sample)) {
     }
@@ -253,6 +250,10 @@ void Gateway::collect(Fate& fate) {
             fate.sent.push_back({port, std::move(octets)});
         }
     }
+    worker::ConnectionEvent event;
+    while (worker_->events().pop(event))
+        if (event.kind == worker::ConnectionEvent::Kind::created)
+            fate.opened.push_back(event.leaves);
     const worker::WorkerCounters& counters = worker_->counters();
     for (std::uint32_t zone = 0; zone < zones_; ++zone)
         for (std::size_t reason = 0; reason < kDropReasons; ++reason) {
@@ -283,6 +284,7 @@ Gateway::Flows Gateway::flows() const {
     for (std::uint32_t zone = 0; zone < zones_; ++zone) {
         const auto use = tables_->sessions.limits.use(zone);
         used += use.connections[0] + use.connections[1];
+        flows.unanswered += use.half_open[0] + use.half_open[1];
     }
     if (used != flows.live.size())
         flows.wrong.push_back(std::to_string(used) + " connections held against limits, " +

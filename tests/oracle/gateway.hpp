@@ -46,6 +46,8 @@ class Gateway final : public Tables {
     struct Fate {
         std::vector<Frame> sent;
         std::vector<Dropped> dropped;
+        // Of connections that it opened: their first packet as it leaves. A NAT gateway chooses.
+        std::vector<Tuple> opened;
         bool walked = false;
     };
     // Later by so much; what is to end by then, ends.
@@ -59,6 +61,7 @@ class Gateway final : public Tables {
             Tuple forward, reverse;  // as the packets of each direction arrive
         };
         std::vector<One> live;
+        std::uint64_t unanswered = 0;  // as counted against limits
         std::vector<std::string> wrong;
     };
     [[nodiscard]] Flows flows() const;

@@ -5,9 +5,10 @@
 //       → {"macs": {subnet: MAC}}                  the gateway's towards the subnets that changed
 //   {"op": "advance", "seconds": N}                → a fate: of what had waited
 //   {"op": "packets", "packets": [[port, hex, explain or null]]} → {"fates": [...]}
-//       a fate: [[[port, hex], ...], [[reason, VNI, packets], ...], walked, explained or null];
+//       a fate: [[[port, hex], ...], [[reason, VNI, packets], ...], walked, explained or null,
+//           [the tuple with which a connection that it opened leaves, ...]];
 //       `explain`: {source_vni, source, destination, ...} → [verdict, reason] before it is sent
-//   {"op": "flows"}     → {"live": [[VNI, tuple, VNI, tuple]], "wrong": [...]}
+//   {"op": "flows"}     → {"live": [[VNI, tuple, VNI, tuple]], "unanswered": N, "wrong": [...]}
 //   {"op": "leftovers"} → {"left": [...]}
 //   {"op": "cells"}     → {"cells": [state][direction][event]}
 // An answer with "error" tells what part of the product refused and why.
@@ -93,7 +94,9 @@ json::array Oracle::fate(const Gateway::Fate& fate) const {
         });
         dropped.push_back(json::array{label(drop.reason), vni, drop.packets});
     }
-    return {std::move(sent), std::move(dropped), fate.walked, nullptr};
+    json::array opened;
+    for (const Tuple& leaves : fate.opened) opened.push_back(words(leaves));
+    return {std::move(sent), std::move(dropped), fate.walked, nullptr, std::move(opened)};
 }
 
 json::value Oracle::explain(json::object question) const {
@@ -127,7 +130,8 @@ json::object Oracle::flows() const {
     for (const auto& one : flows.live)
         live.push_back(
             json::array{one.from.value, words(one.forward), one.to.value, words(one.reverse)});
-    return {{"live", std::move(live)}, {"wrong", words(flows.wrong)}};
+    return {
+        {"live", std::move(live)}, {"unanswered", flows.unanswered}, {"wrong", words(flows.wrong)}};
 }
 
 json::object Oracle::answer(const json::value& request) {

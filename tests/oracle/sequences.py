@@ -21,6 +21,7 @@ import random
 import sys
 import time
 
+import coverage
 import octets
 import sessions
 import shrink
@@ -40,8 +41,8 @@ POOL = {octets.packed(f"203.0.113.{n}") for n in range(64)} | {octets.packed(oct
 class Run:
     """The product and the second implementation side by side."""
 
-    def __init__(self, driver, met):
-        self.driver, self.met = driver, met
+    def __init__(self, driver, met, rules):
+        self.driver, self.met, self.rules = driver, met, rules
         driver.ask({"op": "reset"})
         self.macs = {}
         self.gateway = sessions.Gateway({kind: {} for kind in world.KINDS}, self.macs)
@@ -53,6 +54,11 @@ class Run:
     def apply(self, changes):
         self.macs.update(self.driver.ask({"op": "apply", "changes": changes})["macs"])
         self.gateway.apply(changes)
+        for change in changes:
+            if change["kind"] == "security-groups" and change["spec"]:
+                self.rules.update(coverage.class_of(rule) for rule in change["spec"]["rules"])
+        self.classes = {rule["id"]: coverage.class_of(rule)
+                        for spec in self.gateway.world["security-groups"].values() for rule in spec["rules"]}
 
     def advance(self, seconds):
         fate = self.driver.ask({"op": "advance", "seconds": seconds})["fate"]
@@ -83,6 +89,9 @@ class Run:
             raise Mismatch("; ".join(flows["wrong"]))
         theirs = {(a, tuple(there), b, tuple(back)) for a, there, b, back in flows["live"]}
         ours = {(*c.keys[0], *c.keys[1]) for c in self.gateway.live()}
+        unanswered = sum(connection.unanswered() for connection in self.gateway.live())
+        if flows["unanswered"] != unanswered:
+            raise Mismatch(f"{flows['unanswered']} connections count as unanswered, not {unanswered}")
         if theirs != ours:
             raise Mismatch(f"only in the product: {theirs - ours}; only in the oracle: {ours - theirs}")
 
@@ -116,7 +125,7 @@ class Run:
         return question
 
     def differences(self, p, outcome, fate):
-        sent, dropped, _, explained = fate
+        sent, dropped, _, explained, _ = fate
         sent = [(port, octets.without_choice(port, bytes.fromhex(frame))) for port, frame in sent]
         wrong = self.leaks(sent)
         all_of_it = [outcome, *outcome.more]
@@ -133,6 +142,7 @@ class Run:
         wrong += self.untold(p, outcome, sent)
         decision = outcome.decision
         if explained and decision and decision.reason not in OF_THE_FRAME and self.own(p, decision):
+            self.met["explained"] += 1
             if explained != [decision.verdict, decision.reason]:
                 wrong.append(f"explain says {explained}, not {[decision.verdict, decision.reason]}")
         return wrong
@@ -197,11 +207,20 @@ class Run:
         met = self.met
         for one in outcome.more:
             self.note(p, one)
+        if outcome.decision:
+            for rule in outcome.decision.egress_rules | outcome.decision.ingress_rules:
+                self.rules["decided", self.classes[rule]] += 1
         met[outcome.reason if outcome.verdict == "drop" else outcome.verdict] += 1
         if outcome.verdict == "forward":
             met["ICMP error"] += "quotes" in p
             met["fragment"] += "more" in p
             met[f"protocol {p['protocol']}"] += 1
+            met["IPv6"] += ":" in p["source"]
+            met["MSS clamped"] += outcome.clamped
+            if outcome.opened:
+                met["bridged"] += outcome.decision.bridged
+                met["hairpin"] += p["side"] == "underlay" and outcome.decision.destination_vni != 0 \
+                    and outcome.decision.leaves.source != p["source"]
             met["to the uplink"] += outcome.frames[0][0] == octets.UPLINK
             met["from the uplink"] += p["side"] == "uplink"
             met["fragmented"] += len(outcome.frames) > 1
@@ -209,18 +228,18 @@ class Run:
 
 def play(driver, met, events):
     """A recorded run; where it differs, a Mismatch."""
-    run = Run(driver, met)
+    run = Run(driver, met, collections.Counter())
     for kind, what in events:
         run.event(kind, what)
         run.check()
     return run
 
 
-def run_seed(driver, seed, met, events):
+def run_seed(driver, seed, met, rules, events):
     """A new cloud; `events` collects what happens, so that it can be played again."""
     rng = random.Random(seed)
     cloud = world.World(seed, generous=rng.random() < 0.8)
-    run = Run(driver, met)
+    run = Run(driver, met, rules)
 
     def event(kind, what):
         events.append((kind, what))
@@ -251,18 +270,19 @@ def main():
     parser.add_argument("--no-shrinking", action="store_true")
     options = parser.parse_args()
 
-    driver, met = Driver(options.driver), collections.Counter()
+    driver, met, rules = Driver(options.driver), collections.Counter(), collections.Counter()
     started, judged = time.monotonic(), 0
     seed = first = options.first_seed if options.seed is None else options.seed
     events = []
     try:
         while True:
             events.clear()
-            judged += run_seed(driver, seed, met, events)
+            judged += run_seed(driver, seed, met, rules, events)
             seed += 1
             if options.seed is not None or judged >= options.packets or \
                     time.monotonic() - started > options.seconds:
                 break
+        cells = driver.ask({"op": "cells"})["cells"]
     except Mismatch as mismatch:
         print(f"mismatch: seed {seed}, after {judged} packets: {mismatch}")
         if not options.no_shrinking:
@@ -272,9 +292,13 @@ def main():
     finally:
         driver.close()
     elapsed = time.monotonic() - started
+    wrong = coverage.missing(met, rules, cells)
     print(", ".join(f"{name} {count}" for name, count in met.most_common()))
     print(f"{judged} packets in {seed - first} clouds, seeds {first} to {seed - 1}: "
           f"{elapsed / judged * 1e6:.0f} µs a packet")
+    if wrong and not options.no_coverage and options.seed is None:
+        print("; ".join(wrong))
+        return 1
     return 0
 
 

@@ -45,6 +45,7 @@ class Outcome:
     def __init__(self, verdict, reason="none", frames=(), told=None, opened=None, decision=None):
         self.verdict, self.reason, self.frames = verdict, reason, list(frames)
         self.told, self.opened, self.decision = told, opened, decision
+        self.clamped = False  # its MSS was lowered
         self.more = []  # of packets that had waited for this one
 
     def __repr__(self):
@@ -72,6 +73,10 @@ class Connection:
     def leaving(self, direction):
         """The tuple with which packets of the direction leave."""
         return turned(self.keys[1 - direction][1])
+
+    def unanswered(self):
+        """It counts against its endpoint's and its VPC's limit of such."""
+        return self.tcp.unanswered if self.tcp else not self.seen[1]
 
     def timeout(self):
         if self.tcp:
@@ -110,9 +115,13 @@ class Gateway:
         """The reasons for which packets are dropped that had waited."""
         self.now += seconds
         for connection in self.live():
-            if self.now - connection.last > self.time_of(connection):
+            if self.is_homeless(connection) or self.now - connection.last > self.time_of(connection):
                 self.end(connection)
         return self.fragments.expire()
+
+    def is_homeless(self, connection):
+        """The VPC that it counts for, the sender's or else the receiver's, is gone."""
+        return self.policy.vpc_with(connection.keys[0][0] or connection.keys[1][0]) is None
 
     def time_of(self, connection):
         return TIMEOUTS[connection.timeout()]
@@ -284,7 +293,19 @@ class Gateway:
                 return self.dropped(p, verdict, told=False)
         connection.seen[direction] = True
         connection.last = self.now
-        return Outcome("forward", frames=self.leave(p, connection, direction, to, tos, mtu))
+        segment = self.clamp(p, connection, direction, mtu)
+        outcome = Outcome("forward", frames=self.leave(segment, connection, direction, to, tos, mtu))
+        outcome.clamped = segment is not p
+        return outcome
+
+    def clamp(self, p, connection, direction, mtu):
+        """Of a SYN across subnets or to the outside: with an MSS that both directions carry."""
+        if "mss" not in p or not p["flags"] & tcp.SYN or connection.decision.bridged or p.get("follows"):
+            return p
+        back = self.mtu_towards(self.end_of(connection, direction), p)
+        most = min(mtu, back) - (40 if "." in p["source"] else 60)
+        return p if p["mss"] <= most else {**p, "options": p["options"].replace(
+            f"0204{p['mss']:04x}", f"0204{most:04x}")}
 
     def congestion(self, p):
         """The traffic class after decapsulation (RFC 6040 section 4.2); None: it must be dropped."""

@@ -31,6 +31,7 @@ class Tcp:
         self.sent = [None, None]  # the end of what each has sent
         self.acked = [None, None]  # what each has acknowledged
         self.scale = [None, None]
+        self.unanswered = True  # until a handshake is over, or given up
 
     def timeout(self):
         """The name of how long it may idle."""
@@ -56,6 +57,8 @@ class Tcp:
             verdict = "tcp_invalid"
         if verdict == "pass":
             self.note(end, p)
+        if self.step in ("open", "over", "reset"):
+            self.unanswered = False
         return verdict
 
     def note(self, end, p):

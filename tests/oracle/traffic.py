@@ -8,7 +8,7 @@ something else.
 import octets
 import packets
 import tcp
-from policy import ICMP, ICMPV6, SCTP, TCP, UDP
+from policy import ICMP, ICMPV6, SCTP, TCP, UDP, address
 from sessions import turned
 
 OTHERS = (47, 50, 33, 51, 136, 200)
@@ -41,6 +41,10 @@ class Traffic:
         kind = self.random.random()
         if kind < 0.07 and (self.live or self.gateway.ended):
             return self.error(self.random.choice(self.live or self.gateway.ended))
+        if kind < 0.1 and self.live:
+            p = self.of_new_owner(self.random.choice(self.live))
+            if p:
+                return p
         if kind < 0.62 and self.live:
             return self.of_connection(self.random.choice(self.live))
         if kind < 0.7 and self.gateway.ended:
@@ -98,6 +102,23 @@ class Traffic:
             p["to_mac"] = p["destination_mac"] or self.gateway.macs[p["subnet_id"]]
         p.setdefault("vtep", None)
         return p
+
+    def of_new_owner(self, connection):
+        """Whoever has the elastic address of a connection by now opens the same one."""
+        if connection.decision.destination_vni or not connection.sender:
+            return None
+        policy = self.gateway.policy
+        elastic = policy.elastic_with(address(connection.decision.leaves.source))
+        owner = elastic and self.world["elastic-ips"][elastic]["endpoint_id"]
+        if not owner or owner == connection.sender:
+            return None
+        spec = self.world["endpoints"][owner]
+        p = {**connection.first, "source": spec["ip"], "vni": policy.vni_of(owner), "salt": 0,
+             "vtep": policy.vteps_of(owner)[0], "source_mac": spec["mac"], "destination_mac": None,
+             "subnet_id": spec["subnet_id"]}
+        for key in ("cut", "more"):
+            p.pop(key, None)
+        return self.complete(p)
 
     # --- packets of a connection -----------------------------------------------------------------
 
@@ -171,6 +192,9 @@ class Traffic:
             if p["scale"] is not None:
                 p["options"] = f"010303{p['scale']:02x}"
                 p["scale"] = min(p["scale"], 14)
+            if self.chance(0.4):
+                p["mss"] = rng.choice((536, 1340, 1360, 1361, 1390, 1400, 1410, 1460, 8960))
+                p["options"] = f"0204{p['mss']:04x}" + p.get("options", "")
         if not p["flags"] & 16 or self.chance(0.3):
             p["length"] = 0
         start = rng.choice((1, 1000, (1 << 31) - 2, tcp.MODULUS - 3, rng.getrandbits(32)))
@@ -203,6 +227,7 @@ class Traffic:
         """The first of the fragments of a packet; the others come later, or not, or twice."""
         rng = self.random
         p = {**p, "df": False, "length": rng.choice((40, 64, 100)), "options": "", "scale": None}
+        p.pop("mss", None)
         size = octets.ip_length(p) - (20 if "." in p["source"] else 40)
         cuts = sorted(rng.sample(range(8 if self.chance(0.1) else 24, size, 8), rng.choice((1, 1, 2))))
         pieces = []

@@ -5,17 +5,27 @@ Small and crowded on purpose: VPCs with the same addresses, rules that overlap, 
 members, elastic IPs that move. Every change keeps what the API would insist on.
 """
 import copy
+import itertools
 import random
 import uuid
 
 KINDS = ("hosts", "vpcs", "route-tables", "security-groups", "prefix-lists", "subnets", "endpoints",
          "external-pools", "elastic-ips")
 PORTS = (22, 53, 80, 443, 4791, 8080)
-PROTOCOLS = {"ipv4": (6, 17, 1, 47, None), "ipv6": (6, 17, 58, 47, None)}
+# What a rule can say: direction, action, family with protocol and what is said of that, remote.
+WITHIN = [(family, protocol, more) for family, icmp in (("ipv4", 1), ("ipv6", 58))
+          for protocol, more in ((None, None), (6, None), (6, "ports"), (17, None), (17, "ports"),
+                                 (132, None), (132, "ports"), (47, None), (icmp, None),
+                                 (icmp, "type"), (icmp, "code"))]
+CLASSES = list(itertools.product(("ingress", "egress"), ("allow", "allow", "deny"), WITHIN,
+                                 (None, "cidr", "group", "list")))
+random.Random(0).shuffle(CLASSES)
 POOL = "203.0.113.0/26"
 # Outside of every VPC.
 INTERNET = ("8.8.8.8", "192.0.2.200", "198.51.100.20", "203.0.113.200")
 MOST_ENDPOINTS = 14
+CIDRS = ("10.0.0.0/16", "10.0.0.0/24", "10.0.1.0/24", "10.0.0.12/32", "8.8.8.0/24", "203.0.113.0/26",
+         "203.0.113.16/28", "fd00:1:1::/64", "fd00::/16")
 
 
 class World(dict):
@@ -26,6 +36,7 @@ class World(dict):
         self.generous = generous
         super().__init__((kind, {}) for kind in KINDS)
         self.random = random.Random(seed)
+        self.turn = seed * 20
         self.changed = {}
         self.build()
 
@@ -70,7 +81,7 @@ class World(dict):
             self.put("hosts", {"vteps": [f"192.0.2.{10 * number + 1 + extra}"
                                          for extra in range(self.random.choice((1, 1, 2)))]})
         self.put("external-pools", {"cidr": POOL, "mode": "routed", "reserved": []})
-        for _ in range(self.random.randint(0, 2)):
+        for _ in range(self.random.randint(1, 2)):
             self.put("prefix-lists", {"cidrs": self.some_cidrs()})
         for number in range(self.random.randint(2, 3)):
             self.add_vpc(number)
@@ -92,7 +103,7 @@ class World(dict):
         # Rules and routes last: they name what there is.
         for group in [key for key, spec in self["security-groups"].items() if spec["vpc_id"] == vpc]:
             self.add_wide_rules(group)
-            for _ in range(self.random.randint(1, 5)):
+            for _ in range(self.random.randint(2, 6)):
                 self.add_rule(group)
         for table in [key for key, spec in self["route-tables"].items() if spec["vpc_id"] == vpc]:
             if self.chance(0.95 if self.generous else 0.7):
@@ -140,32 +151,28 @@ class World(dict):
         return []
 
     def some_cidrs(self):
-        choices = ["10.0.0.0/16", "10.0.0.0/24", "10.0.1.0/24", "10.0.0.12/32", "8.8.8.0/24",
-                   "203.0.113.0/26", "203.0.113.16/28", "fd00:1:1::/64", "fd00::/16"]
-        return self.random.sample(choices, self.random.randint(1, 3))
+        return self.random.sample(CIDRS, self.random.randint(1, 3))
 
     def random_rule(self, vpc):
-        family = "ipv4" if self.chance(0.75) else "ipv6"
-        protocol = self.random.choice(PROTOCOLS[family])
-        rule = {"id": self.new_id(), "direction": self.random.choice(("ingress", "egress")),
-                "action": "allow" if self.chance(0.75) else "deny",
-                "priority": self.random.choice((1, 999, 1000, 1000, 1000, 1001, 32000)), "family": family,
-                "protocol": protocol}
-        if protocol in (6, 17) and self.chance(0.7):
+        """Its kind by turns, through clouds with seeds that follow one another."""
+        self.turn += 1
+        direction, action, (family, protocol, more), remote = CLASSES[self.turn % len(CLASSES)]
+        rule = {"id": self.new_id(), "direction": direction, "action": action,
+                "priority": self.random.choice((1, 999, 1000, 1000, 1000, 1001, 32000)),
+                "family": family, "protocol": protocol}
+        if more == "ports":
             low, high = sorted((self.random.choice(PORTS), self.random.choice(PORTS)))
             rule.update(port_min=low, port_max=high)
-        if protocol in (1, 58) and self.chance(0.5):
+        elif more:
             rule["icmp_type"] = self.random.choice((8, 13) if protocol == 1 else (128, 1))
-            if self.chance(0.5):
+            if more == "code":
                 rule["icmp_code"] = self.random.choice((0, 0, 1))
-        remote = self.random.random()
-        if remote < 0.3:
-            fitting = [c for c in self.some_cidrs() if (":" in c) == (family == "ipv6")]
-            if fitting:
-                rule["remote_cidr"] = fitting[0]
-        elif remote < 0.6:
+        if remote == "cidr":
+            fitting = [c for c in CIDRS if (":" in c) == (family == "ipv6")]
+            rule["remote_cidr"] = self.random.choice(fitting)
+        elif remote == "group":
             rule["remote_group_id"] = self.pick("security-groups", vpc_id=vpc)
-        elif remote < 0.75 and self["prefix-lists"]:
+        elif remote == "list":
             rule["remote_prefix_list_id"] = self.pick("prefix-lists")
         return rule
 
