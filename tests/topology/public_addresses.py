@@ -64,6 +64,10 @@ def announced(check, made):
            if when > restarted]
     check.fact("the gateway's own address after its start", "3 times", len(own), len(own) == 3,
                capture)
+    six = pcap.count(capture.path, f"icmpv6.type == 136 && icmpv6.nd.na.flag.s == 0 && "
+                     f"icmpv6.nd.na.target_address == {made.fabric.gateway_uplink6}")
+    check.fact("its IPv6 address, by unsolicited advertisement", "3 times or more", six, six >= 3,
+               capture)
     red.api.delete(*at)
     made.admin.delete("external-pools", pool["id"])
 
