@@ -161,6 +161,14 @@ def without_choice(port, frame):
     return frame[:34] + b"\0\0" + frame[36:]
 
 
+def without_identification(port, frame):
+    """The same with the inner IPv4 identification, and what follows from it, set to zero."""
+    at = 14 if port == UPLINK else OUTER + 14
+    if frame[at] >> 4 != 4 or checksum(frame[at:at + 20]):
+        return port, frame
+    return port, frame[:at + 4] + b"\0\0" + frame[at + 6:at + 10] + b"\0\0" + frame[at + 12:]
+
+
 def ip_length(p):
     return len(network(p, tuple_of(p), 1, 0))
 

@@ -41,6 +41,8 @@ class Decision:
     egress_rules: frozenset = field(default_factory=frozenset)
     ingress_rules: frozenset = field(default_factory=frozenset)
     route: str | None = None  # its destination prefix
+    # A NAT gateway whose address and port the connection gets; `leaves` has them once chosen.
+    nat: str | None = None
     # (elastic IP, direction) of each meter of this direction, as seen by its endpoint.
     meters: tuple = ()
 
@@ -208,8 +210,10 @@ class Policy:
 
     # --- the walk ------------------------------------------------------------------------------
 
-    def decide(self, packet):
-        """`packet`: a dict, see packets.py."""
+    def decide(self, packet, held=None):
+        """`packet`: a dict, see packets.py. `held`: the address and port of a NAT gateway that the
+        connection has already."""
+        self.held = held
         arrives = Tuple(packet["source"], packet["destination"], packet["protocol"],
                         packet["source_port"], packet["destination_port"])
         self.packet = packet
@@ -260,7 +264,7 @@ class Policy:
             return drop("route_blackhole", **told)
         if "endpoint_id" in hop:
             return self.deliver(arrives, hop["endpoint_id"], sender, told)
-        return self.to_internet(arrives, sender, told)
+        return self.to_internet(arrives, sender, told, hop.get("nat_gateway_id"))
 
     def sender(self, packet):
         """(the endpoint that sends it, None) or (None, the reason why nobody does)"""
@@ -276,11 +280,19 @@ class Policy:
             return None, "spoofed_vtep"
         return sender, None
 
+    def addresses_of(self, nat):
+        return [self.world["elastic-ips"][key]["address"]
+                for key in self.world["nat-gateways"][nat]["elastic_ip_ids"]]
+
+    def nat_with(self, one):
+        """The NAT gateway that has this address."""
+        return next((nat for nat in self.world["nat-gateways"] if str(one) in self.addresses_of(nat)), None)
+
     def stranger_outside(self, source):
         """Why nobody outside has this address."""
         if not on_internet(address(source)):
             return "private_on_uplink"
-        if self.elastic_with(address(source)) is not None:
+        if self.elastic_with(address(source)) is not None or self.nat_with(source):
             return "spoofed_address"  # it is one of ours
         return None
 
@@ -288,19 +300,38 @@ class Policy:
         return any(str(one) in (spec.get("gateway_ip"), spec.get("gateway_ipv6"))
                    for spec in self.of_vpc("subnets", vpc).values())
 
-    def to_internet(self, arrives, sender, told):
+    def to_internet(self, arrives, sender, told, nat):
         elastic = self.elastic_of(self.vpc_of(sender), address(arrives.source))
+        held = self.held and self.held[0] in (self.addresses_of(nat) if nat else ())
+        if nat and (elastic is None or held):
+            return self.through_nat(arrives, sender, told, nat, held)
         if elastic is None:
             return drop("no_elastic_ip", **told)
         if self.is_roce(arrives):
             return drop("roce_not_translated", **told)
         public = self.world["elastic-ips"][elastic]["address"]
         leaves = Tuple(public, arrives.destination, *self.rest(arrives))
-        told = {**told, "meters": self.meter(elastic, "out")}
-        target = self.elastic_with(address(arrives.destination))
+        return self.beyond(leaves, sender, {**told, "meters": self.meter(elastic, "out")})
+
+    def through_nat(self, arrives, sender, told, nat, held):
+        if self.is_roce(arrives):
+            return drop("roce_not_translated", **told)
+        query = arrives.protocol == ICMP and arrives.destination_port >> 8 in (8, 13)
+        if arrives.protocol not in (TCP, UDP) and not query:
+            return drop("nat_protocol", **told)
+        source, port = self.held if held else (self.addresses_of(nat)[0], 0)
+        leaves = Tuple(source, arrives.destination, arrives.protocol, port, arrives.destination_port)
+        return self.beyond(leaves, sender, {**told, "nat": nat})
+
+    def beyond(self, leaves, sender, told):
+        """With its public source: to the internet, or back in."""
+        destination = address(leaves.destination)
+        target = self.elastic_with(destination)
         if target is not None:
             return self.to_elastic(leaves, target, told, sender)
-        if not on_internet(address(arrives.destination)):
+        if self.nat_with(destination):
+            return drop("nat_filtered", **told)
+        if not on_internet(destination):
             return drop("private_destination", **told)
         if not self.mac_fits(sender, None):
             return drop("inner_wrong_mac", **told)
@@ -311,6 +342,8 @@ class Policy:
         if reason:
             return drop(reason)
         target = self.elastic_with(address(arrives.destination))
+        if target is None and self.nat_with(arrives.destination):
+            return drop("nat_filtered")  # it lets in replies only
         if target is None:
             return drop("unknown_public_address")
         return self.to_elastic(arrives, target, {})

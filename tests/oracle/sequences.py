@@ -32,7 +32,8 @@ from oracle import Driver, Mismatch
 BATCH, BATCHES_A_STEP, STEPS_A_CHANGE, STEPS = 16, 3, 2, 40
 # Between which the desired state alone does not decide.
 SAME = {"spoofed_address": {"spoofed_mac", "spoofed_ip", "unknown_source", "unknown_vtep"},
-        "spoofed_vtep": {"spoofed_vtep", "unknown_vtep"}}
+        "spoofed_vtep": {"spoofed_vtep", "unknown_vtep"},
+        "nat_filtered": {"nat_filtered", "nat_unmapped"}}
 # Reasons that explain cannot know: they are about the frame.
 OF_THE_FRAME = {"spoofed_address", "spoofed_vtep", "inner_wrong_mac", "unknown_vni", "private_on_uplink"}
 POOL = {octets.packed(f"203.0.113.{n}") for n in range(64)} | {octets.packed(octets.UPLINK_ADDRESS)}
@@ -97,7 +98,7 @@ class Run:
 
     def drain(self):
         """All is removed, and time passes: nothing is left."""
-        kinds = ("elastic-ips", "external-pools", "route-tables", "endpoints", "subnets",
+        kinds = ("nat-gateways", "elastic-ips", "external-pools", "route-tables", "endpoints", "subnets",
                  "security-groups", "prefix-lists", "vpcs", "hosts")
         for key, spec in self.gateway.world["route-tables"].items():
             if spec["routes"]:
@@ -133,7 +134,11 @@ class Run:
         found = [reason for reason, _, count in dropped for _ in range(count)]
         if not self.same(reasons, found):
             wrong.append(f"dropped for {found or 'nothing'}, not for {reasons or 'nothing'}")
+        wrong += self.gateway.wrong
         frames = [frame for one in all_of_it for frame in one.frames]
+        if any(one.new_identification for one in all_of_it):
+            frames = [octets.without_identification(*frame) for frame in frames]
+            sent = [octets.without_identification(*frame) for frame in sent]
         for frame in frames:
             if frame not in sent:
                 wrong.append("other octets left")
@@ -143,7 +148,8 @@ class Run:
         decision = outcome.decision
         if explained and decision and decision.reason not in OF_THE_FRAME and self.own(p, decision):
             self.met["explained"] += 1
-            if explained != [decision.verdict, decision.reason]:
+            if explained[1] not in SAME.get(decision.reason, {decision.reason}) \
+                    or explained[0] != decision.verdict:
                 wrong.append(f"explain says {explained}, not {[decision.verdict, decision.reason]}")
         return wrong
 
@@ -189,14 +195,17 @@ class Run:
         packet = frame[14:]
         v6 = ":" in p["source"]
         message = packet[40 if v6 else 20:]
-        arrived = octets.network(p, octets.tuple_of(p), p["ttl"], p["tos"])
+        # As it came, or with the outer header's mark of congestion.
+        arrived = [octets.network(p, octets.tuple_of(p), p["ttl"], tos)
+                   for tos in (p["tos"], self.gateway.congestion(p) or 0)]
         quoted = message[8:]
         wrong = []
         if tuple(message[:2]) != outcome.told:
             wrong.append(f"an ICMP error of {tuple(message[:2])}, not {outcome.told}")
         if packet[24 if v6 else 16:][:16 if v6 else 4] != octets.packed(p["source"]):
             wrong.append("an ICMP error to somebody else")
-        if len(quoted) < min(28, len(arrived)) or arrived[:len(quoted)] != quoted or len(packet) > (1280 if v6 else 576):
+        if len(quoted) < min(28, len(arrived[0])) or len(packet) > (1280 if v6 else 576) or \
+                quoted not in [one[:len(quoted)] for one in arrived]:
             wrong.append("an ICMP error with another quote")
         head = packet[8:40] + len(message).to_bytes(4, "big") + b"\0\0\0\x3a" if v6 else b""
         if octets.checksum(head + message) or not v6 and octets.checksum(packet[:20]):
@@ -238,7 +247,7 @@ def play(driver, met, events):
 def run_seed(driver, seed, met, rules, events):
     """A new cloud; `events` collects what happens, so that it can be played again."""
     rng = random.Random(seed)
-    cloud = world.World(seed, generous=rng.random() < 0.8)
+    cloud = world.World(seed, generous=rng.random() < 0.8, nat=False)
     run = Run(driver, met, rules)
 
     def event(kind, what):
@@ -255,7 +264,13 @@ def run_seed(driver, seed, met, rules, events):
         if step % STEPS_A_CHANGE == 0:
             cloud.mutate()
             event("apply", cloud.take_changes())
+            gone = cloud.forget_endpoint() if rng.random() < 0.2 else None
+            if gone:
+                event("apply", cloud.take_changes())
+                cloud.recreate_endpoint(gone)
+                event("apply", cloud.take_changes())
     run.drain()
+    met["source port translated"] += run.gateway.ported
     return run.packets
 
 

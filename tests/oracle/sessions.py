@@ -7,8 +7,10 @@ object in a dict; there are no hashes, generations, records or tables of cases. 
 with the product; docs/semantics.md and the RFCs say what is right.
 """
 import copy
+import dataclasses
 
 import datagrams
+import nat
 import octets
 import policy
 import tcp
@@ -46,6 +48,7 @@ class Outcome:
         self.verdict, self.reason, self.frames = verdict, reason, list(frames)
         self.told, self.opened, self.decision = told, opened, decision
         self.clamped = False  # its MSS was lowered
+        self.new_identification = False
         self.more = []  # of packets that had waited for this one
 
     def __repr__(self):
@@ -53,15 +56,16 @@ class Outcome:
 
 
 class Connection:
-    def __init__(self, first, decision, now):
+    def __init__(self, first, decision, now, port=None):
+        """`port`: with which it leaves, where its own was taken."""
         self.first = first
         self.decision = decision
         self.sender = decision.sender
         self.receiver = decision.destination
         # (VNI, tuple) as the packets of either direction arrive.
         leaves = decision.leaves
-        there = leaves.source, leaves.destination, leaves.protocol, leaves.source_port, \
-            leaves.destination_port
+        there = leaves.source, leaves.destination, leaves.protocol, \
+            leaves.source_port if port is None else port, leaves.destination_port
         self.keys = [(first["vni"], octets.tuple_of(first)), (decision.destination_vni, turned(there))]
         self.protocol = first["protocol"]
         self.tcp = tcp.Tcp() if self.protocol == TCP else None
@@ -69,6 +73,7 @@ class Connection:
         self.created = self.last = now
         self.judged = None  # the state of policy that it was last judged by
         self.over = False
+        self.block = self.mapping = None  # of a NAT gateway's ports
 
     def leaving(self, direction):
         """The tuple with which packets of the direction leave."""
@@ -97,6 +102,9 @@ class Gateway:
         self.table = {}  # (VNI, tuple) → (connection, direction)
         self.decided = {}
         self.fragments = datagrams.Datagrams(self)
+        self.ports = nat.Ports(self)
+        self.ported = 0  # connections whose source port was translated for want of a free key
+        self.wrong = []  # what was wrong with a choice of the product's
         self.ended = []  # those that are gone, for whoever makes packets
 
     # --- what changes beside packets ------------------------------------------------------------
@@ -133,13 +141,14 @@ class Gateway:
         for key in connection.keys:
             del self.table[key]
         connection.over = True
+        self.ports.release(connection)
         self.ended.append(connection)
 
     # --- packets ---------------------------------------------------------------------------------
 
     def packet(self, p, fate):
         """`fate`: what the product did with it, for choices that are a gateway's own."""
-        self.fate = fate
+        self.fate, self.wrong = fate, []
         if "quotes" in p:
             return self.error(p)
         return self.fragments.fragment(p) if "more" in p else self.ordinary(p)
@@ -172,8 +181,20 @@ class Gateway:
         refused = self.opens(p) or self.untranslatable(p, decision)
         if refused:
             return self.dropped(p, refused, decision=decision)
+        if decision.nat:
+            decision = self.chosen(p, decision)
+            if decision is None:
+                return Outcome("drop", self.fate[1][0][0])
         connection = Connection(p, decision, self.now)
+        if decision.nat:
+            self.wrong += self.ports.take(connection, decision.nat, turned(connection.keys[1][1]))
         refused = self.claim(connection)
+        if refused and p["protocol"] in (TCP, UDP, ICMP) and self.fate[4] and \
+                connection.keys[0][1] != connection.leaving(0):
+            # The source port is translated, too: to one that is free.
+            connection = Connection(p, decision, self.now, self.fate[4][0][3])
+            refused = self.claim(connection)
+            self.ported += 1
         if refused:
             return self.dropped(p, refused, decision=decision)
         connection.judged = self.state_of_policy
@@ -182,6 +203,18 @@ class Gateway:
         outcome = self.carry(p, connection, 0)
         outcome.opened, outcome.decision = connection, decision
         return outcome
+
+    def chosen(self, p, decision):
+        """With the address and port that the NAT gateway chose; None: it has none left."""
+        if self.fate[4]:
+            source, _, _, port, _ = self.fate[4][0]
+            leaves = dataclasses.replace(decision.leaves, source=source, source_port=port)
+            return dataclasses.replace(decision, leaves=leaves)
+        if self.seen_dropped("nat_endpoint_ports"):
+            return None
+        self.wrong.append("the NAT gateway chose no port")
+        return dataclasses.replace(decision, leaves=dataclasses.replace(
+            decision.leaves, source_port=p["source_port"]))
 
     def opens(self, p):
         """Why the packet may open no connection."""
@@ -195,6 +228,8 @@ class Gateway:
         return "tcp_not_syn" if protocol == TCP and flags != tcp.SYN else None
 
     def untranslatable(self, p, decision):
+        if decision.nat:
+            return None
         changes = octets.tuple_of(p) != tuple(vars(decision.leaves).values())
         return "nat_unsupported" if changes and p["protocol"] in UNTRANSLATABLE else None
 
@@ -242,10 +277,11 @@ class Gateway:
                       "vtep": self.policy.vteps_of(owner)[0]}
             if owner != connection.sender:
                 again["source_mac"] = spec["mac"]
-        decision = self.policy.decide(again)
+        was = connection.decision
+        held = (was.leaves.source, was.leaves.source_port) if was.nat else None
+        decision = self.policy.decide(again, held)
         if decision.verdict != "forward":
             return "denied"
-        was = connection.decision
         if (decision.leaves, decision.destination_vni, decision.destination, decision.sender) != (
                 was.leaves, was.destination_vni, was.destination, was.sender):
             return "replaced"
@@ -296,6 +332,8 @@ class Gateway:
         segment = self.clamp(p, connection, direction, mtu)
         outcome = Outcome("forward", frames=self.leave(segment, connection, direction, to, tos, mtu))
         outcome.clamped = segment is not p
+        # RFC 6864 section 5.3: what may be fragmented gets another from an address that many share.
+        outcome.new_identification = bool(connection.decision.nat) and not p.get("df")
         return outcome
 
     def clamp(self, p, connection, direction, mtu):

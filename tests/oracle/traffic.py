@@ -45,6 +45,9 @@ class Traffic:
             p = self.of_new_owner(self.random.choice(self.live))
             if p:
                 return p
+        rare = [c for c in self.live if c.tcp and (c.tcp.doubted or c.tcp.step == "crossed")]
+        if rare and self.chance(0.15):
+            return self.of_connection(self.random.choice(rare))
         if kind < 0.62 and self.live:
             return self.of_connection(self.random.choice(self.live))
         if kind < 0.7 and self.gateway.ended:
@@ -174,6 +177,8 @@ class Traffic:
             return rng.choice((2, 18, 16, 17, 4, 20, 0, 1, 3, 6, 24, 63))
         if t is None:
             return 2
+        if t.doubted:
+            return rng.choice((2, 18, 18, 2, 16, 17, 4, 0))
         if t.step == "opening":
             return rng.choice((18, 18, 18, 2, 20, 16)) if end else 2
         if t.step == "crossed":
@@ -232,7 +237,7 @@ class Traffic:
         cuts = sorted(rng.sample(range(8 if self.chance(0.1) else 24, size, 8), rng.choice((1, 1, 2))))
         pieces = []
         for start, end in zip([0, *cuts], [*cuts, size]):
-            if self.chance(0.04) and start:
+            if self.chance(0.04) and start > 8:
                 start -= 8
             piece = {**p, "cut": (start, end), "more": end < size}
             pieces += [piece] * (2 if self.chance(0.07) else 1)

@@ -10,7 +10,7 @@ import random
 import uuid
 
 KINDS = ("hosts", "vpcs", "route-tables", "security-groups", "prefix-lists", "subnets", "endpoints",
-         "external-pools", "elastic-ips")
+         "external-pools", "elastic-ips", "nat-gateways")
 PORTS = (22, 53, 80, 443, 4791, 8080)
 # What a rule can say: direction, action, family with protocol and what is said of that, remote.
 WITHIN = [(family, protocol, more) for family, icmp in (("ipv4", 1), ("ipv6", 58))
@@ -31,9 +31,9 @@ CIDRS = ("10.0.0.0/16", "10.0.0.0/24", "10.0.1.0/24", "10.0.0.12/32", "8.8.8.0/2
 class World(dict):
     """kind → {id: fields}. `changed` collects (kind, id) until take_changes()."""
 
-    def __init__(self, seed, generous=False):
-        """`generous`: rules and routes let most packets pass."""
-        self.generous = generous
+    def __init__(self, seed, generous=False, nat=False):
+        """`generous`: rules and routes let most packets pass. `nat`: some VPCs have a NAT gateway."""
+        self.generous, self.with_nat = generous, nat
         super().__init__((kind, {}) for kind in KINDS)
         self.random = random.Random(seed)
         self.turn = seed * 20
@@ -111,6 +111,50 @@ class World(dict):
                     {"destination": "0.0.0.0/0", "next_hop": {"internet": True}})
             for _ in range(self.random.randint(0, 3)):
                 self.add_route(table)
+        if self.with_nat and self.chance(0.7):
+            self.add_nat_gateway(vpc)
+
+    def add_nat_gateway(self, vpc):
+        addresses = [one for one in (self.new_elastic_ip() for _ in range(self.random.randint(1, 2))) if one]
+        if not addresses:
+            return
+        nat = self.put("nat-gateways", {
+            "vpc_id": vpc, "elastic_ip_ids": addresses, "mapping": "endpoint_independent",
+            "ports_per_endpoint": self.random.choice((64, 128, 1024)),
+            "filtering": "address_and_port_dependent"})
+        for table in [key for key, spec in self["route-tables"].items() if spec["vpc_id"] == vpc]:
+            if self.chance(0.7):
+                fields = self.touch("route-tables", table)
+                fields["routes"] = [r for r in fields["routes"] if r["destination"] != "0.0.0.0/0"] + [
+                    {"destination": "0.0.0.0/0", "next_hop": {"nat_gateway_id": nat}}]
+
+    def delete_nat_gateway(self, nat):
+        """After the routes that lead there."""
+        for key, spec in list(self["route-tables"].items()):
+            kept = [r for r in spec["routes"] if r["next_hop"].get("nat_gateway_id") != nat]
+            if kept != spec["routes"]:
+                self.touch("route-tables", key)["routes"] = kept
+        self.remove("nat-gateways", nat)
+
+    def change_nat_gateway(self):
+        nat = self.pick("nat-gateways")
+        what = self.random.random()
+        if nat is None or what < 0.1:
+            vpc = self.pick("vpcs")
+            if self.with_nat and len(self["nat-gateways"]) < 3:
+                self.add_nat_gateway(vpc)
+        elif what < 0.3:
+            self.delete_nat_gateway(nat)
+        elif what < 0.6 and len(self["nat-gateways"][nat]["elastic_ip_ids"]) > 1:
+            addresses = self.touch("nat-gateways", nat)["elastic_ip_ids"]
+            addresses.remove(self.random.choice(addresses))
+        else:
+            one = self.new_elastic_ip()
+            if one and len(self["nat-gateways"][nat]["elastic_ip_ids"]) < 4:
+                self.touch("nat-gateways", nat)["elastic_ip_ids"].append(one)
+
+    def of_nat_gateways(self):
+        return {one for spec in self["nat-gateways"].values() for one in spec["elastic_ip_ids"]}
 
     def add_subnet(self, vpc, base, number):
         v4 = f"10.{base}.{number}"
@@ -209,17 +253,25 @@ class World(dict):
                    if self["subnets"][spec["subnet_id"]]["vpc_id"] == fields["vpc_id"]]
         if members and self.chance(0.25):
             hop = {"endpoint_id": self.random.choice(members)}
+        nat = self.pick("nat-gateways", vpc_id=fields["vpc_id"])
+        if nat and ":" not in destination and self.chance(0.4):
+            hop = {"nat_gateway_id": nat}
         fields["routes"].append({"destination": destination, "next_hop": hop})
 
     def add_elastic_ip(self):
+        key = self.new_elastic_ip()
+        if key and self.chance(0.8):
+            self.attach(key)
+
+    def new_elastic_ip(self):
         taken = {spec["address"] for spec in self["elastic-ips"].values()}
-        free = [f"203.0.113.{n}" for n in range(10, 24) if f"203.0.113.{n}" not in taken]
-        if free:
-            key = self.put("elastic-ips", {
-                "address": self.random.choice(free), "pool_id": next(iter(self["external-pools"])),
-                "endpoint_id": None, "bandwidth_mbps": self.random.choice((None, 20))})
-            if self.chance(0.8):
-                self.attach(key)
+        free = [f"203.0.113.{n}" for n in range(10, 34 if self.with_nat else 24)
+                if f"203.0.113.{n}" not in taken]
+        if not free:
+            return None
+        return self.put("elastic-ips", {
+            "address": self.random.choice(free), "pool_id": next(iter(self["external-pools"])),
+            "endpoint_id": None, "bandwidth_mbps": None if self.with_nat else self.random.choice((None, 20))})
 
     def attach(self, elastic):
         holders = {spec["endpoint_id"] for spec in self["elastic-ips"].values()}
@@ -235,7 +287,8 @@ class World(dict):
             self.change_rule, self.change_rule, self.change_rule, self.change_membership,
             self.change_membership, self.change_endpoints, self.change_elastic_ip,
             self.change_elastic_ip, self.change_route, self.change_host, self.change_prefix_list,
-            self.change_source_check, self.change_subnet, self.change_vpc))
+            self.change_source_check, self.change_subnet, self.change_vpc,
+            *((self.change_nat_gateway,) * 2 if self.with_nat else ())))
         change()
         return change.__name__
 
@@ -264,6 +317,21 @@ class World(dict):
         elif self["endpoints"]:
             self.delete_endpoint(self.pick("endpoints"))
 
+    def forget_endpoint(self):
+        """One goes; what it was, for whoever gets its addresses."""
+        endpoint = self.pick("endpoints")
+        if endpoint is None:
+            return None
+        fields = self["endpoints"][endpoint]
+        self.delete_endpoint(endpoint)
+        return fields
+
+    def recreate_endpoint(self, fields):
+        """Another one with its addresses, and sometimes its MAC."""
+        if not self.chance(0.3):
+            fields = {**fields, "mac": "06:" + ":".join(f"{self.random.getrandbits(8):02x}" for _ in range(5))}
+        self.put("endpoints", copy.deepcopy(fields))
+
     def delete_endpoint(self, endpoint):
         """After what names it."""
         for key, spec in list(self["elastic-ips"].items()):
@@ -278,7 +346,7 @@ class World(dict):
     def change_elastic_ip(self):
         elastic = self.pick("elastic-ips")
         what = self.random.random()
-        if elastic is None or what < 0.2:
+        if elastic is None or what < 0.2 or elastic in self.of_nat_gateways():
             self.add_elastic_ip()
         elif what < 0.35:
             self.remove("elastic-ips", elastic)
@@ -340,6 +408,8 @@ class World(dict):
         subnets = [key for key, spec in self["subnets"].items() if spec["vpc_id"] == vpc]
         for key in [k for k, spec in self["endpoints"].items() if spec["subnet_id"] in subnets]:
             self.delete_endpoint(key)
+        for nat in [key for key, spec in self["nat-gateways"].items() if spec["vpc_id"] == vpc]:
+            self.delete_nat_gateway(nat)
         for kind in ("subnets", "security-groups", "route-tables"):
             for key in [k for k, spec in self[kind].items() if spec["vpc_id"] == vpc]:
                 self.remove(kind, key)
