@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/session/port_table.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace sluice::session {
+
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr std::uint32_t kProbes = 64;     // of addresses that fall on one another
+constexpr unsigned kLongestChain = 4096;  // a reader without lock may run into another chain
+constexpr std::uint64_t kOctets = 0x0101010101010101ULL;
+constexpr std::uint64_t kTops = 0x8080808080808080ULL;
+
+std::uint64_t spread(std::uint64_t x) {
+    x *= 0x9e3779b97f4a7c15ULL;
+    return x ^ x >> 29;
+}
+std::uint64_t word_of(const Ipv4Port& inside) {
+    return std::uint64_t{inside.address.host()} << 16 | inside.port;
+}
+std::uint8_t tag_of(std::uint64_t inside) {
+    return static_cast<std::uint8_t>(spread(inside) >> 56 | 1);
+}
+std::size_t index(PortSpace space) {
+    return static_cast<std::size_t>(space);
+}
+bool is_over(std::uint32_t until, Tick now) {
+    return until == 0 || static_cast<std::int32_t>(now.value - until) >= 0;
+}
+// The bit of `bits` that comes `random`ly first.
+unsigned pick(std::uint64_t bits, std::uint64_t random) {
+    const auto turn = static_cast<int>(random & 63);
+    return (static_cast<unsigned>(std::countr_zero(std::rotr(bits, turn))) + random) & 63;
+}
+void lock(std::atomic<std::uint32_t>& locked) {
+    while (locked.exchange(1, std::memory_order_acquire) != 0)
+        while (locked.load(kRelaxed) != 0) __builtin_ia32_pause();
+}
+void unlock(std::atomic<std::uint32_t>& locked) {
+    locked.store(0, std::memory_order_release);
+}
+
+}  // namespace
+
+class PortTable::Locked {
+  public:
+    explicit Locked(std::atomic<std::uint32_t>& locked) : locked_(locked) { lock(locked_); }
+    ~Locked() { unlock(locked_); }
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+
+  private:
+    std::atomic<std::uint32_t>& locked_;
+};
+
+PortTable::PortTable(const PortTableOptions& options)
+    : rest_(options.rest),
+      capacity_(options.blocks),
+      address_mask_(std::bit_ceil(std::max(options.addresses, kProbes)) - 1),
+      bucket_mask_(std::bit_ceil(std::max(options.blocks, 64U)) - 1),
+      blocks_(options.allocate, std::size_t{options.blocks} + 1),
+      owners_(options.allocate, std::size_t{options.blocks} + 1),
+      addresses_(options.allocate, address_mask_ + 1),
+      buckets_(options.allocate, bucket_mask_ + 1) {}
+
+bool PortTable::ok() const {
+    return blocks_.ok() && owners_.ok() && addresses_.ok() && buckets_.ok();
+}
+
+PortTable::Bucket& PortTable::bucket_of(std::uint64_t key) const {
+    return buckets_[spread(key) >> 20 & bucket_mask_];
+}
+
+std::uint32_t PortTable::find_owner(std::uint64_t key) const {
+    std::uint32_t at = bucket_of(key).first.load(std::memory_order_acquire);
+    for (unsigned step = 0; at != kNone && step < kLongestChain; ++step) {
+        const Owner& owner = owners_[at];
+        if (owner.key.load(kRelaxed) == key) return at;
+        at = owner.next.load(std::memory_order_acquire);
+    }
+    return kNone;
+}
+
+PortTable::Address* PortTable::find_address(be32 address) const {
+    const std::size_t start = spread(address.raw) >> 32;
+    for (std::uint32_t probe = 0; probe < kProbes; ++probe) {
+        Address& slot = addresses_[(start + probe) & address_mask_];
+        const std::uint32_t key = slot.key.load(std::memory_order_acquire);
+        if (key == address.raw) return &slot;
+        if (key == 0) return nullptr;
+    }
+    return nullptr;
+}
+
+PortTable::Place PortTable::place_of(const NatPort& port) const {
+    if (port.at.port < kFirstNatPort) return {};
+    const Address* address = find_address(port.at.address);
+    if (address == nullptr) return {};
+    const unsigned number = port.at.port - kFirstNatPort;
+    const std::uint32_t block =
+        address->block[index(port.space)][number / kBlockPorts].load(std::memory_order_acquire);
+    if (block == kNone) return {};
+    return {&blocks_[block], number % kBlockPorts};
+}
+
+bool PortTable::full(be32 address, PortSpace space) const {
+    const Address* slot = find_address(address);
+    return slot != nullptr && slot->blocks[index(space)].load(kRelaxed) >= kBlocksPerSpace;
+}
+
+// True: `see` has found what it sought.
+template <class See>
+bool PortTable::each_block(const Owner& owner, PortSpace space, be32 address, See see) const {
+    std::uint32_t at = owner.first[index(space)].load(std::memory_order_acquire);
+    for (unsigned step = 0; at != kNone && step < kBlocksPerSpace; ++step) {
+        Block& block = blocks_[at];
+        if (block.address.load(kRelaxed) == address.raw && see(block)) return true;
+        at = block.next.load(std::memory_order_acquire);
+    }
+    return false;
+}
+
+unsigned PortTable::mapped(const Block& block, std::uint64_t inside) {
+    const std::uint64_t wanted = tag_of(inside) * kOctets;
+    for (unsigned word = 0; word < block.tags.size(); ++word) {
+        const std::uint64_t other = block.tags[word].load(kRelaxed) ^ wanted;
+        // Octets that are zero; above one, perhaps, some that are not.
+        for (std::uint64_t hits = (other - kOctets) & ~other & kTops; hits != 0; hits &= hits - 1) {
+            const unsigned bit = word * 8 + static_cast<unsigned>(std::countr_zero(hits)) / 8;
+            if (block.inside[bit].load(kRelaxed) == inside) return bit;
+        }
+    }
+    return kBlockPorts;
+}
+
+// Ports that nobody uses and that have rested.
+std::uint64_t PortTable::vacant(const Block& block, Tick now) {
+    const std::uint64_t live = block.live.load(kRelaxed);
+    const std::uint64_t resting = block.resting.load(kRelaxed);
+    std::uint64_t over = 0;
+    for (std::uint64_t left = resting; left != 0; left &= left - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(left));
+        if (is_over(block.rest_until[bit].load(kRelaxed), now)) over |= std::uint64_t{1} << bit;
+    }
+    return ~(live | resting) | (over & ~live);
+}
+
+// Ports in use by connections each with a destination of its own, none of which has just ended.
+std::uint64_t PortTable::shareable(const Block& block, Tick now) {
+    std::uint64_t result = 0;
+    for (std::uint64_t left = block.live.load(kRelaxed); left != 0; left &= left - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(left));
+        if (block.inside[bit].load(kRelaxed) == 0 &&
+            is_over(block.rest_until[bit].load(kRelaxed), now))
+            result |= std::uint64_t{1} << bit;
+    }
+    return result;
+}
+
+PortTable::Choice PortTable::choose(const PortRequest& request, Tick now) const {
+    Choice choice;
+    const auto& addresses = request.addresses;
+    const std::uint32_t at = find_owner(key_of(request.owner));
+    if (at != kNone) {
+        const Owner& owner = owners_[at];
+        choice.address = be32::from_raw(owner.address.load(kRelaxed));
+        // Paired with an address that the NAT gateway has no more: with another from now on.
+        if (std::find(addresses.begin(), addresses.end(), choice.address) != addresses.end()) {
+            bool room = false;
+            each_block(owner, request.space, choice.address, [&](const Block& block) {
+                room = room || vacant(block, now) != 0 ||
+                       (!request.endpoint_independent && shareable(block, now) != 0);
+                if (!request.endpoint_independent) return room;
+                const unsigned bit = mapped(block, word_of(request.inside));
+                if (bit == kBlockPorts) return false;
+                choice.port = static_cast<std::uint16_t>(
+                    kFirstNatPort + (block.place.load(kRelaxed) & 0xffff) * kBlockPorts + bit);
+                return true;
+            });
+            if (room || choice.port != 0) return choice;
+            if (owner.blocks[index(request.space)].load(kRelaxed) * kBlockPorts >=
+                request.ports_per_endpoint)
+                choice.reason = DropReason::nat_endpoint_ports;
+            else if (full(choice.address, request.space))
+                choice.reason = DropReason::nat_ports_exhausted;
+            return choice;
+        }
+    }
+    // Endpoints spread over the addresses; whose is full goes to the next.
+    const std::size_t start = spread(request.owner.endpoint.value) >> 32;
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+        choice.address = addresses[(start + i) % addresses.size()];
+        if (!full(choice.address, request.space)) return choice;
+    }
+    choice.reason = DropReason::nat_ports_exhausted;
+    return choice;
+}
+
+std::optional<PortTable::Mapping> PortTable::find(const NatPort& port) const {
+    const Place place = place_of(port);
+    if (place.block == nullptr) return std::nullopt;
+    const Block& block = *place.block;
+    if ((block.live.load(std::memory_order_acquire) >> place.bit & 1) == 0) return std::nullopt;
+    const std::uint64_t inside = block.inside[place.bit].load(kRelaxed);
+    const std::uint32_t owner = block.owner.load(kRelaxed);
+    if (owner == kNone) return std::nullopt;
+    return Mapping{
+        owner_of(owners_[owner].key.load(kRelaxed)),
+        {be32{static_cast<std::uint32_t>(inside >> 16)}, static_cast<std::uint16_t>(inside)}};
+}
+
+bool PortTable::owns(const NatOwner& owner, const NatPort& port) const {
+    const auto mapping = find(port);
+    return mapping && mapping->owner == owner;
+}
+
+std::uint32_t PortTable::number(const NatPort& port) const {
+    const Place place = place_of(port);
+    if (place.block == nullptr) return 0;
+    return static_cast<std::uint32_t>(place.block - &blocks_[0]) * kBlockPorts + place.bit;
+}
+
+void PortTable::visit(const std::function<void(const Use&)>& see) const {
+    for (std::size_t i = 0; i <= address_mask_; ++i) {
+        const Address& address = addresses_[i];
+        Use use;
+        use.address = be32::from_raw(address.key.load(std::memory_order_acquire));
+        if (use.address.raw == 0) continue;
+        use.gateway = NatGatewayId{address.gateway.load(kRelaxed)};
+        bool any = false;
+        for (std::size_t space = 0; space < kPortSpaces; ++space) {
+            use.live[space] = address.live[space].load(kRelaxed);
+            use.blocks[space] = address.blocks[space].load(kRelaxed);
+            any = any || use.blocks[space] != 0;
+        }
+        if (any) see(use);
+    }
+}
+
+// --- under locks ---
+
+// What has rested is as if it had never been used, but that its mapping is remembered.
+void PortTable::settle(Block& block, Tick now) {
+    if (!is_over(block.rest_end.load(kRelaxed), now)) {
+        std::uint64_t resting = block.resting.load(kRelaxed);
+        for (std::uint64_t left = resting; left != 0; left &= left - 1) {
+            const auto bit = static_cast<unsigned>(std::countr_zero(left));
+            if (!is_over(block.rest_until[bit].load(kRelaxed), now)) continue;
+            block.rest_until[bit].store(0, kRelaxed);
+            resting &= ~(std::uint64_t{1} << bit);
+        }
+        block.resting.store(resting, kRelaxed);
+        return;
+    }
+    if (block.rest_end.load(kRelaxed) == 0) return;
+    for (auto& until : block.rest_until) until.store(0, kRelaxed);
+    block.resting.store(0, kRelaxed);
+    block.rest_end.store(0, kRelaxed);
+}
+
+PortTable::Taken PortTable::give(Block& block, unsigned bit, const PortRequest& request) {
+    const std::uint64_t one = std::uint64_t{1} << bit;
+    if (block.uses[bit].fetch_add(1, kRelaxed) == 0) {
+        const std::uint64_t inside =
+            request.endpoint_independent ? word_of(request.inside) : std::uint64_t{0};
+        const std::uint64_t tag = request.endpoint_independent ? tag_of(inside) : 0;
+        const unsigned shift = bit % 8 * 8;
+        auto& tags = block.tags[bit / 8];
+        block.inside[bit].store(inside, kRelaxed);
+        tags.store((tags.load(kRelaxed) & ~(0xffULL << shift)) | tag << shift, kRelaxed);
+        block.rest_until[bit].store(0, kRelaxed);
+        block.resting.store(block.resting.load(kRelaxed) & ~one, kRelaxed);
+        block.live.store(block.live.load(kRelaxed) | one, std::memory_order_release);
+        addresses_[block.slot.load(kRelaxed)].live[index(request.space)].fetch_add(1, kRelaxed);
+    }
+    Taken taken;
+    taken.port = static_cast<std::uint16_t>(
+        kFirstNatPort + (block.place.load(kRelaxed) & 0xffff) * kBlockPorts + bit);
+    return taken;
+}
+
+PortTable::Taken PortTable::take(const PortRequest& request, be32 address, Want want,
+                                 std::uint64_t random, Tick now) {
+    const std::uint64_t key = key_of(request.owner);
+    const Locked locked(bucket_of(key).locked);
+    std::uint32_t at = find_owner(key);
+    const auto failed = [&](DropReason reason) {
+        Taken taken;
+        taken.reason = reason;
+        return taken;
+    };
+    if (at != kNone) {
+        Owner& owner = owners_[at];
+        if (owner.address.load(kRelaxed) != address.raw) {
+            const be32 paired = be32::from_raw(owner.address.load(kRelaxed));
+            // Another worker has just paired it: the packet may come again.
+            if (std::find(request.addresses.begin(), request.addresses.end(), paired) !=
+                request.addresses.end())
+                return failed(DropReason::session_conflict);
+            owner.address.store(address.raw, kRelaxed);
+        }
+        std::optional<Taken> taken;
+        if (request.endpoint_independent &&
+            each_block(owner, request.space, address, [&](Block& block) {
+                const unsigned bit = mapped(block, word_of(request.inside));
+                if (bit != kBlockPorts) taken = give(block, bit, request);
+                return taken.has_value();
+            }))
+            return *taken;
+        if (want != Want::used && each_block(owner, request.space, address, [&](Block& block) {
+                settle(block, now);
+                const std::uint64_t free = vacant(block, now);
+                if (free != 0) taken = give(block, pick(free, random), request);
+                return taken.has_value();
+            }))
+            return *taken;
+        if (want != Want::fresh && !request.endpoint_independent) {
+            // Any of the blocks, any of its ports.
+            std::uint64_t candidates = 0;
+            Block* chosen = nullptr;
+            std::uint64_t seen = 0;
+            each_block(owner, request.space, address, [&](Block& block) {
+                const std::uint64_t usable = shareable(block, now);
+                if (usable == 0) return false;
+                if (random / 64 % ++seen == 0) {
+                    chosen = &block;
+                    candidates = usable;
+                }
+                return false;
+            });
+            if (chosen != nullptr) return give(*chosen, pick(candidates, random), request);
+        }
+        if (want == Want::used) return failed(DropReason::nat_endpoint_ports);
+        if (owner.blocks[index(request.space)].load(kRelaxed) * kBlockPorts >=
+            request.ports_per_endpoint)
+            return failed(DropReason::nat_endpoint_ports);
+    }
+    const bool is_new = at == kNone;
+    if (is_new) at = add_owner(key);
+    if (at == kNone) return failed(DropReason::nat_ports_exhausted);
+    const std::uint32_t number = assign(at, request, address, random);
+    if (number == kNone) {
+        if (is_new) remove_owner(owners_[at], at);
+        return failed(DropReason::nat_ports_exhausted);
+    }
+    Block& block = blocks_[number];
+    Taken taken = give(block, pick(~std::uint64_t{0}, random >> 32), request);
+    taken.assigned =
+        BlockEvent{true,
+                   request.owner,
+                   address,
+                   request.space,
+                   static_cast<std::uint16_t>(kFirstNatPort +
+                                              (block.place.load(kRelaxed) & 0xffff) * kBlockPorts),
+                   nanoseconds(now.value)};
+    return taken;
+}
+
+bool PortTable::hold(const NatPort& port, const Mapping& mapping) {
+    const Place place = place_of(port);
+    if (place.block == nullptr) return false;
+    const Locked locked(bucket_of(key_of(mapping.owner)).locked);
+    Block& block = *place.block;
+    const std::uint32_t owner = block.owner.load(kRelaxed);
+    if (owner == kNone || owners_[owner].key.load(kRelaxed) != key_of(mapping.owner)) return false;
+    if ((block.live.load(kRelaxed) >> place.bit & 1) == 0 ||
+        block.inside[place.bit].load(kRelaxed) != word_of(mapping.inside))
+        return false;
+    block.uses[place.bit].fetch_add(1, kRelaxed);
+    return true;
+}
+
+void PortTable::leave(Block& block, unsigned bit, Tick until, Tick now) {
+    const std::uint64_t one = std::uint64_t{1} << bit;
+    if (!is_over(until.value, now)) {
+        const std::uint32_t before = block.rest_until[bit].load(kRelaxed);
+        if (is_over(before, until)) block.rest_until[bit].store(until.value, kRelaxed);
+        const std::uint32_t end = block.rest_end.load(kRelaxed);
+        if (is_over(end, until)) block.rest_end.store(until.value, kRelaxed);
+    }
+    if (block.uses[bit].fetch_sub(1, kRelaxed) != 1) return;
+    if (!is_over(block.rest_until[bit].load(kRelaxed), now))
+        block.resting.store(block.resting.load(kRelaxed) | one, kRelaxed);
+    block.live.store(block.live.load(kRelaxed) & ~one, std::memory_order_release);
+    addresses_[block.slot.load(kRelaxed)].live[block.place.load(kRelaxed) >> 16].fetch_sub(
+        1, kRelaxed);
+}
+
+void PortTable::release(const NatPort& port, Tick last, Tick now) {
+    const Place place = place_of(port);
+    if (place.block == nullptr) return;
+    // In use, so neither block nor owner can go meanwhile.
+    const std::uint32_t owner = place.block->owner.load(kRelaxed);
+    const Locked locked(bucket_of(owners_[owner].key.load(kRelaxed)).locked);
+    std::uint32_t until = last.value + rest_[index(port.space)];
+    if (until == 0) until = 1;
+    leave(*place.block, place.bit, Tick{until}, now);
+}
+
+void PortTable::undo(const NatPort& port, Tick now) {
+    const Place place = place_of(port);
+    if (place.block == nullptr) return;
+    const std::uint32_t owner = place.block->owner.load(kRelaxed);
+    const Locked locked(bucket_of(owners_[owner].key.load(kRelaxed)).locked);
+    leave(*place.block, place.bit, now, now);
+}
+
+std::size_t PortTable::expire(std::uint32_t& cursor, std::uint32_t stride, unsigned budget,
+                              Tick now, std::span<BlockEvent> released) {
+    std::size_t count = 0;
+    for (; budget > 0 && count < released.size(); --budget, cursor += stride) {
+        if (cursor >= high_water()) {
+            cursor = cursor % stride;
+            break;
+        }
+        if (cursor == kNone) continue;
+        Block& block = blocks_[cursor];
+        const std::uint32_t owner = block.owner.load(std::memory_order_acquire);
+        if (owner == kNone || block.live.load(kRelaxed) != 0 ||
+            !is_over(block.rest_end.load(kRelaxed), now))
+            continue;
+        const std::uint64_t key = owners_[owner].key.load(kRelaxed);
+        const Locked locked(bucket_of(key).locked);
+        // Somebody may have come in between.
+        if (block.owner.load(kRelaxed) != owner || owners_[owner].key.load(kRelaxed) != key ||
+            block.live.load(kRelaxed) != 0 || !is_over(block.rest_end.load(kRelaxed), now))
+            continue;
+        const std::uint32_t place = block.place.load(kRelaxed);
+        released[count++] = {
+            false,
+            owner_of(key),
+            be32::from_raw(block.address.load(kRelaxed)),
+            static_cast<PortSpace>(place >> 16),
+            static_cast<std::uint16_t>(kFirstNatPort + (place & 0xffff) * kBlockPorts),
+            nanoseconds(now.value)};
+        give_back(block, cursor);
+    }
+    return count;
+}
+
+std::uint32_t PortTable::add_owner(std::uint64_t key) {
+    std::uint32_t at = kNone;
+    {
+        const Locked locked(assigning_);
+        if (free_owner_ != kNone) {
+            at = free_owner_;
+            free_owner_ = owners_[at].next.load(kRelaxed);
+        } else if (untouched_owner_ <= capacity_) {
+            at = untouched_owner_++;
+        }
+    }
+    if (at == kNone) return kNone;
+    Owner& owner = owners_[at];
+    Bucket& bucket = bucket_of(key);
+    for (std::size_t space = 0; space < kPortSpaces; ++space) {
+        owner.first[space].store(kNone, kRelaxed);
+        owner.blocks[space].store(0, kRelaxed);
+    }
+    owner.address.store(0, kRelaxed);
+    owner.key.store(key, kRelaxed);
+    owner.next.store(bucket.first.load(kRelaxed), kRelaxed);
+    bucket.first.store(at, std::memory_order_release);
+    return at;
+}
+
+void PortTable::remove_owner(Owner& owner, std::uint32_t at) {
+    Half* link = &bucket_of(owner.key.load(kRelaxed)).first;
+    while (link->load(kRelaxed) != at) link = &owners_[link->load(kRelaxed)].next;
+    link->store(owner.next.load(kRelaxed), std::memory_order_release);
+    owner.key.store(0, kRelaxed);
+    const Locked locked(assigning_);
+    owner.next.store(free_owner_, kRelaxed);
+    free_owner_ = at;
+}
+
+// Under `assigning_`. A slot whose address has no block in use may be another's.
+PortTable::Address* PortTable::add_address(be32 address) {
+    if (Address* known = find_address(address)) return known;
+    const std::size_t start = spread(address.raw) >> 32;
+    for (std::uint32_t probe = 0; probe < kProbes; ++probe) {
+        Address& slot = addresses_[(start + probe) & address_mask_];
+        bool idle = true;
+        for (const auto& blocks : slot.blocks) idle = idle && blocks.load(kRelaxed) == 0;
+        if (!idle) continue;
+        slot.key.store(address.raw, std::memory_order_release);
+        return &slot;
+    }
+    return nullptr;
+}
+
+std::uint32_t PortTable::assign(std::uint32_t owner_index, const PortRequest& request, be32 address,
+                                std::uint64_t random) {
+    const std::size_t space = index(request.space);
+    const Locked locked(assigning_);
+    Address* slot = add_address(address);
+    if (slot == nullptr) return kNone;
+    // The first free place at or after a random one.
+    constexpr unsigned kWords = (kBlocksPerSpace + 63) / 64;
+    const unsigned start = static_cast<unsigned>(random >> 40) % kBlocksPerSpace;
+    unsigned place = kBlocksPerSpace;
+    for (unsigned i = 0; i <= kWords && place == kBlocksPerSpace; ++i) {
+        const unsigned word = (start / 64 + i) % kWords;
+        std::uint64_t free = ~slot->used[space][word].load(kRelaxed);
+        if (word == kWords - 1) free &= ~std::uint64_t{0} >> (kWords * 64 - kBlocksPerSpace);
+        if (i == 0) free &= ~std::uint64_t{0} << start % 64;
+        if (free != 0) place = word * 64 + static_cast<unsigned>(std::countr_zero(free));
+    }
+    if (place == kBlocksPerSpace) return kNone;
+    std::uint32_t number = free_block_;
+    if (number != kNone)
+        free_block_ = blocks_[number].next.load(kRelaxed);
+    else if (untouched_.load(kRelaxed) <= capacity_)
+        number = untouched_.load(kRelaxed);
+    if (number == kNone) return kNone;
+
+    Block& block = blocks_[number];
+    Owner& owner = owners_[owner_index];
+    for (auto& word : block.tags) word.store(0, kRelaxed);
+    for (auto& inside : block.inside) inside.store(0, kRelaxed);
+    for (auto& until : block.rest_until) until.store(0, kRelaxed);
+    block.live.store(0, kRelaxed);
+    block.resting.store(0, kRelaxed);
+    block.rest_end.store(0, kRelaxed);
+    block.address.store(address.raw, kRelaxed);
+    block.place.store(place | static_cast<std::uint32_t>(space) << 16, kRelaxed);
+    block.slot.store(static_cast<std::uint32_t>(slot - &addresses_[0]), kRelaxed);
+    block.next.store(owner.first[space].load(kRelaxed), kRelaxed);
+    block.owner.store(owner_index, std::memory_order_release);
+    owner.address.store(address.raw, kRelaxed);
+    owner.first[space].store(number, std::memory_order_release);
+    owner.blocks[space].fetch_add(1, kRelaxed);
+    slot->gateway.store(request.owner.gateway.value, kRelaxed);
+    slot->used[space][place / 64].fetch_or(std::uint64_t{1} << place % 64, kRelaxed);
+    slot->blocks[space].fetch_add(1, kRelaxed);
+    slot->block[space][place].store(number, std::memory_order_release);
+    if (number == untouched_.load(kRelaxed))
+        untouched_.store(number + 1, std::memory_order_release);
+    return number;
+}
+
+void PortTable::give_back(Block& block, std::uint32_t number) {
+    const std::uint32_t at = block.owner.load(kRelaxed);
+    Owner& owner = owners_[at];
+    const std::uint32_t place = block.place.load(kRelaxed);
+    const std::size_t space = place >> 16;
+    const unsigned within = place & 0xffff;
+    Half* link = &owner.first[space];
+    while (link->load(kRelaxed) != number) link = &blocks_[link->load(kRelaxed)].next;
+    link->store(block.next.load(kRelaxed), std::memory_order_release);
+    owner.blocks[space].fetch_sub(1, kRelaxed);
+    {
+        const Locked locked(assigning_);
+        Address& slot = addresses_[block.slot.load(kRelaxed)];
+        slot.block[space][within].store(kNone, std::memory_order_release);
+        slot.used[space][within / 64].fetch_and(~(std::uint64_t{1} << within % 64), kRelaxed);
+        slot.blocks[space].fetch_sub(1, kRelaxed);
+        block.owner.store(kNone, std::memory_order_release);
+        block.next.store(free_block_, kRelaxed);
+        free_block_ = number;
+    }
+    for (const auto& blocks : owner.blocks)
+        if (blocks.load(kRelaxed) != 0) return;
+    remove_owner(owner, at);
+}
+
+}  // namespace sluice::session
