@@ -18,6 +18,7 @@
 #include "nfv/elastic_ip/table.hpp"
 #include "nfv/gateway_address/function.hpp"
 #include "nfv/gateway_address/table.hpp"
+#include "nfv/nat_gateway/function.hpp"
 #include "nfv/policer/function.hpp"
 #include "nfv/security_group/function.hpp"
 #include "nfv/security_group/table.hpp"
@@ -66,7 +67,7 @@ class Cloud {
         : adjacencies(2 * endpoints + 16),
           sources(endpoints + 16),
           pipeline({&nfv::anti_spoof(), &nfv::gateway_address(), &nfv::security_group(),
-                    &nfv::elastic_ip(), &nfv::policer()}),
+                    &nfv::elastic_ip(), &nfv::nat_gateway(), &nfv::policer()}),
           outside{adjacencies.allocate(), adjacencies.allocate(), sources.allocate()},
           store({.adjacencies = adjacencies,
                  .sources = sources,

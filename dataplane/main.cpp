@@ -18,6 +18,7 @@
 #include "nfv/anti_spoof/function.hpp"
 #include "nfv/elastic_ip/function.hpp"
 #include "nfv/gateway_address/function.hpp"
+#include "nfv/nat_gateway/function.hpp"
 #include "nfv/policer/function.hpp"
 #include "nfv/security_group/function.hpp"
 
@@ -31,7 +32,7 @@ constexpr int kRefused = 2;
 const policy::Pipeline& pipeline() {
     static const policy::Pipeline functions({&nfv::anti_spoof(), &nfv::gateway_address(),
                                              &nfv::security_group(), &nfv::elastic_ip(),
-                                             &nfv::policer()});
+                                             &nfv::nat_gateway(), &nfv::policer()});
     return functions;
 }
 

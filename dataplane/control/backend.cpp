@@ -65,6 +65,7 @@ bool Gateway::counted(const openflow::Entry& entry) const {
         case openflow::kEgressRule:
         case openflow::kRoute:
         case openflow::kElasticIp:
+        case openflow::kNatGateway:
         case openflow::kPublicAddress:
         case openflow::kEndpoint:
         case openflow::kIngressRule:

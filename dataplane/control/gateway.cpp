@@ -48,6 +48,9 @@ Result<void> Gateway::start() {
     auto state = state::State::open(config_.state_dir);
     if (!state) return state.error();
     state_ = std::move(*state);
+    auto nat_log = NatLog::open(config_.state_dir);
+    if (!nat_log) return nat_log.error();
+    nat_log_ = std::move(*nat_log);
     auto eal = port::Eal::start(config_);
     if (!eal) return eal.error();
     eal_ = std::move(*eal);
@@ -133,6 +136,7 @@ void Gateway::start_workers() {
                                     .counters = *counters_,
                                     .samples = samples_,
                                     .freshness = freshness_,
+                                    .nat_log_lost = nat_log_->lost(),
                                     .started = started_,
                                     .now = worker_nanoseconds});
     for (unsigned index = 0; index < workers_.size(); ++index)
@@ -202,6 +206,7 @@ void Gateway::housekeep() {
 void Gateway::take_messages(neighbour::Time now) {
     // Bounded: what a worker adds meanwhile is the next turn's.
     constexpr unsigned kMost = 4096;
+    std::uint64_t blocks_lost = 0;
     for (auto& worker : workers_) {
         worker::NeighbourMessage heard;
         for (unsigned i = 0; i < kMost && worker->neighbours().pop(heard); ++i)
@@ -211,7 +216,14 @@ void Gateway::take_messages(neighbour::Time now) {
             attribution_.ended(event);
         worker::DropSample sample;
         for (unsigned i = 0; i < kMost && worker->samples().pop(sample); ++i) samples_.add(sample);
+        session::BlockEvent block;
+        for (unsigned i = 0; i < kMost && worker->blocks().pop(block); ++i)
+            nat_log_->write(block, tables_->store.current(), worker_nanoseconds());
+        blocks_lost += worker->blocks().lost();
     }
+    if (blocks_lost != blocks_lost_) nat_log_->lost(blocks_lost - blocks_lost_);
+    blocks_lost_ = blocks_lost;
+    nat_log_->flush();
     for (const auto& [before, after] : tables_->take_address_changes()) {
         if (before) links_->withdraw(*before);
         if (after) links_->announce(*after, now);

@@ -19,6 +19,7 @@
 
 #include "dataplane/config/config.hpp"
 #include "dataplane/control/links.hpp"
+#include "dataplane/control/nat_log.hpp"
 #include "dataplane/control/tables.hpp"
 #include "dataplane/http/server.hpp"
 #include "dataplane/openflow/backend.hpp"
@@ -94,6 +95,8 @@ class Gateway final : public openflow::Backend {
 
     std::optional<state::Lock> lock_;
     std::unique_ptr<state::State> state_;
+    std::unique_ptr<NatLog> nat_log_;
+    std::uint64_t blocks_lost_ = 0;  // by the workers' rings, as far as the log says
     std::unique_ptr<port::Eal> eal_;
     std::unique_ptr<port::Ports> ports_;
     std::unique_ptr<Tables> tables_;

@@ -90,6 +90,7 @@ Tables::Tables(const config::Config& config, std::span<const port::Port> ports,
                const policy::Pipeline& pipeline, neighbour::Time now)
     : qsbr(static_cast<unsigned>(config.workers.size()) + 1),
       sessions(session_options(config), qsbr),
+      nat_ports(sessions),
       meters(kMeters, static_cast<unsigned>(config.workers.size())),
       adjacencies(kAdjacencies),
       sources(kSources),
@@ -103,7 +104,8 @@ Tables::Tables(const config::Config& config, std::span<const port::Port> ports,
              .ports = port_rows(ports),
              .own = own_addresses(config, ports),
              .now = now,
-             .vacant = [this](policy::ZoneSlot slot) { return sessions.vacant(slot.value); }}) {
+             .vacant = [this](policy::ZoneSlot slot) { return sessions.vacant(slot.value); },
+             .nat_ports = &nat_ports}) {
     for (std::size_t i = 0; i < config.ports.size(); ++i)
         for (const auto& pinned : config.ports[i].neighbours)
             neighbours.pin({ports[i].id, pinned.address}, pinned.mac);

@@ -23,6 +23,7 @@
 #include "dataplane/reclaim/qsbr.hpp"
 #include "dataplane/session/sessions.hpp"
 #include "dataplane/state/state.hpp"
+#include "dataplane/worker/nat_ports.hpp"
 
 namespace sluice::control {
 
@@ -60,6 +61,7 @@ class Tables {
 
     reclaim::Qsbr qsbr;  // a reader for each worker, and the last for the control thread
     session::Sessions sessions;
+    worker::NatPorts nat_ports;
     session::MeterTable meters;
     policy::AdjacencyTable adjacencies;
     policy::SourceTable sources;

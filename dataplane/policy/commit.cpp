@@ -164,15 +164,39 @@ void Commit::use(UsedKey key, VpcId vpc, int times) {
         next_.used.put(std::move(record));
 }
 
+// A route to a NAT gateway more or less.
+void Commit::lead(const openflow::RouteRow& row, int times) {
+    if (!row.nat_gateway) return;
+    NatRoutesRecord record;
+    record.key = row.nat_gateway;
+    if (const NatRoutesRecord* there = next_.nat_routes.find(record.key)) record = *there;
+    auto& tables = record.route_tables;
+    const auto entry = std::find_if(tables.begin(), tables.end(),
+                                    [&](const auto& one) { return one.first == row.table; });
+    if (entry == tables.end())
+        tables.emplace_back(row.table, static_cast<std::uint32_t>(times));
+    else if ((entry->second += static_cast<std::uint32_t>(times)) == 0)
+        tables.erase(entry);
+    if (tables.empty())
+        next_.nat_routes.remove(record.key);
+    else
+        next_.nat_routes.put(std::move(record));
+}
+
 std::vector<ZoneSlot> Commit::zones() const {
     std::unordered_set<VpcId> vpcs = vpcs_;
+    std::unordered_set<RouteTableId> route_tables = route_tables_;
+    for (const NatGatewayId nat_gateway : nat_gateways_)
+        for (const Core* core : {&before_.core, const_cast<const Core*>(&next_)})
+            if (const NatRoutesRecord* record = core->nat_routes.find(nat_gateway))
+                for (const auto& [table, times] : record->route_tables) route_tables.insert(table);
     const auto add_users = [&](UsedKey key) {
         for (const Core* core : {&before_.core, const_cast<const Core*>(&next_)})
             if (const UsedRecord* record = core->used.find(key))
                 for (const auto& [vpc, times] : record->users) vpcs.insert(vpc);
     };
     for (const GroupId group : groups_) add_users({UsedKey::Kind::group, group.value});
-    for (const RouteTableId table : route_tables_)
+    for (const RouteTableId table : route_tables)
         add_users({UsedKey::Kind::route_table, table.value});
     std::vector<ZoneSlot> slots;
     if (vpcs.contains(kOutside)) slots.emplace_back();

@@ -62,6 +62,13 @@ class Commit {
     void concerns(VpcId vpc) { vpcs_.insert(vpc); }
     // Of every VPC with a member of the group.
     void concerns(GroupId group) { groups_.insert(group); }
+    // Of every VPC that a route to the NAT gateway serves.
+    void concerns(NatGatewayId nat_gateway) { nat_gateways_.insert(nat_gateway); }
+    // A public address is a NAT gateway's; or no longer.
+    void put_nat_address(const NatAddressRecord& record) { next_.nat_addresses.put(record); }
+    void remove_nat_address(const IpAddress& address) {
+        next_.nat_addresses.remove({kOutside, address});
+    }
     // A MAC that an endpoint may send with gained or lost a row. The result is the index of
     // its source record; an error when the table is full.
     Result<SourceIndex> add_sender(VpcId vpc, EndpointId endpoint, const MacAddress& mac,
@@ -97,6 +104,7 @@ class Commit {
     void remove_endpoint(const openflow::EndpointRow& row);
     Result<void> apply_hosts(std::span<const EntryChange> changes);
     void use(UsedKey key, VpcId vpc, int times);
+    void lead(const openflow::RouteRow& row, int times);
     MeterRecord meter(MeterId id) const;
 
     const Snapshot& before_;
@@ -107,6 +115,7 @@ class Commit {
     std::unordered_set<VpcId> vpcs_;
     std::unordered_set<GroupId> groups_;
     std::unordered_set<RouteTableId> route_tables_;
+    std::unordered_set<NatGatewayId> nat_gateways_;
     std::unordered_set<MeterId> meters_;  // touched
 };
 

@@ -117,6 +117,12 @@ Result<void> Commit::apply_routes(std::span<const EntryChange> changes) {
         const auto row = RouteRow::decode(change.entry());
         if (!row) return row.error();
         auto& rows = rows_of(row->table);
+        if (change.before != nullptr) {
+            const auto before = RouteRow::decode(*change.before);
+            if (!before) return before.error();
+            lead(*before, -1);
+        }
+        if (change.after != nullptr) lead(*row, 1);
         if (change.after != nullptr)
             rows.insert_or_assign(row->destination, *row);
         else

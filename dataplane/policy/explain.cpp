@@ -143,8 +143,13 @@ std::string detail(const TraceStep& step) {
             return std::string(next_hop_detail(step.number));
         case openflow::kElasticIp:
             return "the source becomes " + to_string(step.address);
+        case openflow::kNatGateway:
+            return "the source becomes " + to_string(step.address) +
+                   (step.number != 0 ? ", port " + std::to_string(step.number)
+                                     : ", with a port of the endpoint's block");
         case openflow::kPublicAddress:
-            return "the destination becomes " + to_string(step.address);
+            return "the destination becomes " + to_string(step.address) +
+                   (step.number != 0 ? ", port " + std::to_string(step.number) : "");
         case openflow::kEndpoint:
             return "an endpoint has the destination address";
         case openflow::kIngressRule:
@@ -207,6 +212,9 @@ Result<std::string> explain(const Snapshot& snapshot, std::string_view text_of_r
     reply["destination_endpoint"] = plan.destination.value;
     reply["leaves"] = json::object{{"source", to_string(plan.leaves.source)},
                                    {"destination", to_string(plan.leaves.destination)}};
+    if (plan.nat.source) reply["leaves"].as_object()["source_port"] = plan.leaves.source_port;
+    if (plan.nat.destination)
+        reply["leaves"].as_object()["destination_port"] = plan.leaves.destination_port;
     reply["generation"] = plan.generation.value;
     reply["steps"] = steps_of(snapshot, plan, trace);
     return json::serialize(reply);

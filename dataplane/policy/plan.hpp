@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "dataplane/policy/adjacency.hpp"
 #include "dataplane/wire/drop_reason.hpp"
@@ -53,6 +54,22 @@ struct Path {
     constexpr auto operator<=>(const Path&) const = default;
 };
 
+// What commit does with ports of NAT gateways.
+struct NatPlan {
+    // The source becomes a port of this NAT gateway; `leaves.source` is its address, and
+    // `leaves.source_port` the port if the endpoint has it already, else 0.
+    NatGatewayId source;
+    Cookie cookie;  // of its entry
+    bool endpoint_independent = true;
+    bool remembers_remote = false;  // address-dependent filtering asks whom the port has talked to
+    std::uint32_t ports_per_endpoint = 0;
+    std::span<const be32> addresses;  // of the snapshot
+    // The destination is what the endpoint has a port of this NAT gateway for.
+    NatGatewayId destination;
+
+    [[nodiscard]] explicit operator bool() const { return source || destination; }
+};
+
 struct Plan {
     Verdict verdict = Verdict::drop;
     DropReason reason = DropReason::not_ready;
@@ -81,6 +98,7 @@ struct Plan {
     Tuple arrives;                   // the first packet as it comes, in the source's zone
     Tuple leaves;  // the first packet as it goes, in the destination's zone; replies reverse it
     DirectionPlan forward, reverse;
+    NatPlan nat;
     // False: this packet passes but installs no flow.
     bool installs = true;
     // The rule of that side's groups that allows it wants what it admitted to survive it.
@@ -101,6 +119,10 @@ struct Established {
     // That side's groups need not allow it any more (persist_established). Whatever else the
     // policy says must still hold.
     bool egress_persists = false, ingress_persists = false;
+    // Its source is a port of a NAT gateway's: this one, as long as that is permitted.
+    bool nat_source = false;
+    IpAddress source;
+    std::uint16_t source_port = 0;
 };
 
 class Snapshot;

@@ -199,6 +199,22 @@ struct UsedRecord {
     std::vector<std::pair<VpcId, std::uint32_t>> users;
 };
 
+// A public address that is a NAT gateway's.
+struct NatAddressRecord {
+    using Traits = KeyedTraits<NatAddressRecord, AddressKey>;
+    AddressKey key;  // of the outside
+    NatGatewayId nat_gateway;
+    MeterId meter;  // inwards
+    Cookie cookie;
+};
+
+// Which route tables lead to a NAT gateway, and by how many routes.
+struct NatRoutesRecord {
+    using Traits = KeyedTraits<NatRoutesRecord, NumberKey<NatGatewayId>>;
+    NumberKey<NatGatewayId> key{NatGatewayId{}};
+    std::vector<std::pair<RouteTableId, std::uint32_t>> route_tables;
+};
+
 struct MeterRecord {
     using Traits = KeyedTraits<MeterRecord, NumberKey<MeterId>>;
     NumberKey<MeterId> key{MeterId{}};

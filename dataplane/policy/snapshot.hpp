@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dataplane/openflow/backend.hpp"
+#include "dataplane/policy/nat_ports.hpp"
 #include "dataplane/policy/persistent_map.hpp"
 #include "dataplane/policy/plan.hpp"
 #include "dataplane/policy/records.hpp"
@@ -43,6 +44,8 @@ struct Core {
     PersistentMap<RouteTableRecord> route_tables;
     PersistentMap<UsedRecord> used;
     PersistentMap<MeterRecord> meters;
+    PersistentMap<NatAddressRecord> nat_addresses;
+    PersistentMap<NatRoutesRecord> nat_routes;
 
     // An address of the endpoint: of this family if it has one, else of the other.
     [[nodiscard]] const EndpointRecord* endpoint(EndpointId endpoint, Family family) const;
@@ -62,6 +65,9 @@ class Snapshot {
     std::vector<std::shared_ptr<const FunctionState>> functions;  // by place in the pipeline
     const Pipeline* pipeline = nullptr;
     Outside outside;
+    // The ports that NAT gateways have given out, the same for all snapshots; nullptr: none can
+    // be given.
+    const NatPorts* nat_ports = nullptr;
 
     [[nodiscard]] const EntryRecord* record(const openflow::EntryKey& key) const;
     [[nodiscard]] const openflow::Entry* find(const openflow::EntryKey& key) const;

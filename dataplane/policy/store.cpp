@@ -142,6 +142,7 @@ Store::Store(const Options& options)
     auto first = std::make_unique<Snapshot>();
     first->pipeline = &pipeline_;
     first->outside = options.outside;
+    first->nat_ports = options.nat_ports;
     for (const NetworkFunction* function : pipeline_.functions())
         first->functions.push_back(function->initial());
     TableEntries& ports = first->tables[openflow::kPort];

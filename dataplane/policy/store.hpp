@@ -73,6 +73,7 @@ class Store {
         // Whether nothing is counted under the slot of a VPC that is gone any more: only then may
         // another VPC have it.
         std::function<bool(ZoneSlot)> vacant = {};
+        const NatPorts* nat_ports = nullptr;  // that walks look at
     };
 
     explicit Store(const Options& options);

@@ -25,9 +25,10 @@ struct TraceStep {
     std::uint8_t table = 0;
     Outcome outcome = Outcome::match;
     DropReason reason = DropReason::none;
-    Cookie cookie;             // 0: no entry
-    IpAddress address;         // translate: to what
-    std::uint32_t number = 0;  // vni: the VNI; route: the NextHop
+    Cookie cookie;      // 0: no entry
+    IpAddress address;  // translate: to what
+    std::uint32_t number =
+        0;  // vni: the VNI; route: the NextHop; translate: the port, if it changes
 };
 
 class Trace {

@@ -34,9 +34,10 @@ struct WalkState {
     const SubnetRecord* gateway = nullptr;  // the gateway's address that it is sent to
     bool may_leave = false;                 // its source is an address that the internet may see
     openflow::NextHop next_hop = openflow::NextHop::blackhole;
-    NatGatewayId nat_gateway{};  // that the route names; 0: none
-    bool decided = false;        // the verdict stands
-    bool ended = false;          // and no further step runs
+    NatGatewayId nat_gateway{};   // that the route names; 0: none
+    bool to_nat_gateway = false;  // the destination is a NAT gateway's address
+    bool decided = false;         // the verdict stands
+    bool ended = false;           // and no further step runs
 
     [[nodiscard]] bool from_overlay() const { return packet.side == Side::underlay; }
     [[nodiscard]] Family family() const { return tuple.destination.family(); }

@@ -113,6 +113,10 @@ class PortTable {
         be32 address;
         std::uint16_t port = 0;  // 0: to be given by `take`
     };
+    // What workers take for the present.
+    [[nodiscard]] Tick now() const { return {now_.load(std::memory_order_relaxed)}; }
+    void advance(Tick now) { now_.store(now.value, std::memory_order_relaxed); }
+
     // What `take` would say now.
     [[nodiscard]] Choice choose(const PortRequest& request, Tick now) const;
 
@@ -146,7 +150,8 @@ class PortTable {
         used,   // that has connections (address- and port-dependent only)
         fresh,  // that has none
     };
-    // One more connection on a port of this address (as chosen). `random`: which, among equals.
+    // One more connection on a port of this address (as chosen). `random`: which, among equals;
+    // 64 that follow one another go through all used ones of a block.
     Taken take(const PortRequest& request, be32 address, Want want, std::uint64_t random, Tick now);
     // One more on a live endpoint-independent mapping; false if it is no more what it was.
     bool hold(const NatPort& port, const Mapping& mapping);
@@ -247,6 +252,7 @@ class PortTable {
     mutable Array<Owner> owners_;
     mutable Array<Address> addresses_;
     mutable Array<Bucket> buckets_;
+    Half now_{0};
     // What follows is changed under `assigning_` only.
     alignas(64) Half assigning_{0};
     Half untouched_{1};

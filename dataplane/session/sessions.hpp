@@ -7,6 +7,8 @@
 #include "dataplane/session/identification.hpp"
 #include "dataplane/session/limits.hpp"
 #include "dataplane/session/meter.hpp"
+#include "dataplane/session/port_table.hpp"
+#include "dataplane/session/remote_table.hpp"
 #include "dataplane/session/session_table.hpp"
 
 namespace sluice::session {
@@ -21,6 +23,8 @@ struct SessionOptions {
     std::uint32_t endpoints = 1U << 18;  // that have connections at once
     LimitDefaults limits = LimitDefaults::of(1'000'000, 1);
     FragmentLimits fragments;
+    // Of NAT gateways; on plain pages, since most gateways touch little of it.
+    PortTableOptions ports;
 };
 
 class Sessions {
@@ -30,13 +34,17 @@ class Sessions {
           ipv6({options.ipv6_capacity, options.workers, options.seed, options.allocate}, qsbr),
           limits(options.allocate, options.limits, options.zones, options.endpoints),
           zones(options.allocate, options.zones),
+          ports(options.ports),
+          remotes(options.ports.allocate, options.ipv4_capacity),
           seed(options.seed),
           fragments(options.fragments, options.seed, options.zones),
           answers(options.seed),
           identifications(options.seed) {}
 
     // False if memory was short: then it must not be used.
-    [[nodiscard]] bool ok() const { return ipv4.ok() && ipv6.ok() && limits.ok() && zones.ok(); }
+    [[nodiscard]] bool ok() const {
+        return ipv4.ok() && ipv6.ok() && limits.ok() && zones.ok() && ports.ok() && remotes.ok();
+    }
 
     // No connection is counted under the slot.
     [[nodiscard]] bool vacant(std::uint32_t zone) const {
@@ -48,6 +56,8 @@ class Sessions {
     SessionTable<Ipv6> ipv6;
     Limits limits;
     ZoneSettings zones;
+    PortTable ports;
+    RemoteTable remotes;
     const HashSeed seed;
     FragmentTable fragments;
     AnswerLimits answers;

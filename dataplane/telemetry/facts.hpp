@@ -25,6 +25,7 @@ struct Facts {
     Counters& counters;
     const Samples& samples;
     const Freshness& freshness;
+    const std::uint64_t& nat_log_lost;
     std::chrono::steady_clock::time_point started;
     std::function<std::uint64_t()> now;  // nanoseconds, the workers' clock
 };

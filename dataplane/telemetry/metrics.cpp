@@ -169,6 +169,7 @@ std::string metrics(const Facts& facts) {
     out.sample({}, std::uint64_t{facts.tables.sessions.fragments.datagrams()});
     out.gauge("sluice_fragments_held", "Fragments that wait for the first one of their datagram.");
     out.sample({}, std::uint64_t{facts.tables.sessions.fragments.held()});
+    write_nat(out, facts);
     write_tables(out, facts);
     write_workers(out, facts);
     return out.finish();

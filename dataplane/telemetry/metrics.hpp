@@ -9,10 +9,13 @@
 
 #include "dataplane/http/message.hpp"
 #include "dataplane/telemetry/facts.hpp"
+#include "dataplane/telemetry/open_metrics.hpp"
 
 namespace sluice::telemetry {
 
 std::string metrics(const Facts& facts);
+// nat.cpp: those of NAT gateways.
+void write_nat(OpenMetrics& out, const Facts& facts);
 std::string health(const Facts& facts);
 
 // Answers GET /metrics and GET /health, and refuses everything else.

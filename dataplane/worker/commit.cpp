@@ -2,6 +2,7 @@
 // Commit: a plan becomes a connection with two flows, or nothing at all.
 #include "dataplane/wire/checksum.hpp"
 #include "dataplane/worker/batch.hpp"
+#include "dataplane/worker/nat.hpp"
 #include "dataplane/worker/stages.hpp"
 
 namespace sluice::worker {
@@ -82,6 +83,10 @@ void fill_flow(Worker::State& state, typename Family::Flow& flow, const Plan& pl
         flow.rewrite = rewrite_of(before, after);
         if (before != after) flags |= session::kTranslated;
         if (flow.rewrite.ports != 0) flags |= session::kTranslatedPort;
+        // It leaves with an address that it shares.
+        if ((plan.nat.source && &direction == &plan.forward) ||
+            (plan.nat.destination && &direction == &plan.reverse))
+            flags |= session::kSharedSource;
     }
     for (const MeterId meter : direction.meters)
         if (meter.value != 0) flags |= session::kMetered;
@@ -176,6 +181,9 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
     if (plan.installs)
         if (const DropReason reason = make_room<Family>(state, claim); reason != DropReason::none)
             return {session::kNoFlow, reason};
+    PortClaim ports(state, plan);
+    if (const DropReason reason = ports.hold(); reason != DropReason::none)
+        return {session::kNoFlow, reason};
     const ConnectionIndex number = sessions.take(worker);
     if (number == session::kNoConnection) {
         evict_any<Family>(state);
@@ -200,7 +208,7 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
     const bool endpoint_counts = plan.installs && limits.take(claim);
     const std::uint32_t flags = (claim.half_open ? session::kHalfOpen : 0U) |
                                 (endpoint_counts ? session::kEndpointCounts : 0U) |
-                                persistence(plan) | scales;
+                                persistence(plan) | ports.flags() | scales;
     const auto refused = [&](DropReason reason) -> Committed {
         if (plan.installs) limits.release(claim, endpoint_counts);
         return {session::kNoFlow, reason};
@@ -210,7 +218,19 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
     constexpr int kPortAttempts = 16;
     Tuple leaves = plan.leaves;
     const bool translated = plan.leaves != plan.arrives;
-    for (int attempt = 0; attempt <= kPortAttempts; ++attempt) {
+    DropReason none_left = DropReason::session_conflict;
+    const int attempts = ports.has_others() ? PortClaim::kAttempts : kPortAttempts;
+    for (int attempt = 0; attempt <= attempts; ++attempt) {
+        if (const DropReason reason = ports.take(leaves, static_cast<unsigned>(attempt));
+            reason != DropReason::none) {
+            // There may be a port in use that has no connection to this destination.
+            if (ports.has_others() && attempt > 0 && attempt < attempts) {
+                none_left = reason;
+                continue;
+            }
+            sessions.give_back(worker, number);
+            return refused(reason);
+        }
         const auto replies = reversed(leaves);
         const auto replies_home = reversed(plan.arrives);
         if (!replies || !replies_home) break;
@@ -221,6 +241,7 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
         if (!plan.installs) return {session::forward_of(number), DropReason::none, true};
         switch (sessions.insert(worker, number, tcp_state, flags)) {
             case Insertion::done: {
+                ports.keep();
                 state.counters.zone[plan.zone.value].connections_created.add(1);
                 ConnectionEvent event = describe<Family>(state, number);
                 event.kind = ConnectionEvent::Kind::created;
@@ -230,6 +251,7 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
             case Insertion::full:
                 return refused(DropReason::session_table_full);
             case Insertion::full_and_ended:
+                ports.keep();  // ... and gave back what was its
                 return {session::kNoFlow, DropReason::session_table_full};
             case Insertion::forward_exists: {
                 // Another worker was first: its plan is as good as this one.
@@ -243,13 +265,16 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
             case Insertion::reverse_exists:
                 break;
         }
+        ports.give_back();
         if (attempt == 0 && end_idle<Family>(state, reverse.key)) continue;
+        if (ports.has_others()) continue;
+        if (plan.nat.source) break;
         if (!translated || !has_ports(plan.arrives.protocol)) break;
         // RFC 6056 section 3.3.1: from the dynamic range and below, at random.
         leaves.source_port = static_cast<std::uint16_t>(1024 + state.next_random() % 64512);
     }
     sessions.give_back(worker, number);
-    return refused(DropReason::session_conflict);
+    return refused(none_left);
 }
 
 template Committed commit<session::Ipv4>(Worker::State&, const Plan&, session::TcpState);

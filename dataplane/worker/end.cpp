@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a connection, and what is told of its life.
 #include "dataplane/worker/batch.hpp"
+#include "dataplane/worker/nat.hpp"
 #include "dataplane/worker/stages.hpp"
 
 namespace sluice::worker {
@@ -31,6 +32,19 @@ ConnectionEvent describe(Worker::State& state, session::ConnectionIndex number) 
     return event;
 }
 
+namespace {
+template <class Family>
+session::Tick last_seen(Worker::State& state, session::ConnectionIndex number) {
+    const auto seen = [&](session::FlowIndex flow) {
+        return session::Tick{
+            table<Family>(state).flow(flow).state.last_seen.load(std::memory_order_relaxed)};
+    };
+    const session::Tick one = seen(session::forward_of(number));
+    const session::Tick other = seen(session::reverse_of(number));
+    return one.since(other) > 0 ? one : other;
+}
+}  // namespace
+
 template <class Family>
 bool end_connection(Worker::State& state, session::ConnectionIndex number, EndReason reason,
                     DropReason drop_reason) {
@@ -42,6 +56,8 @@ bool end_connection(Worker::State& state, session::ConnectionIndex number, EndRe
                                           (before & session::kEndpointCounts) != 0);
     state.counters.zone[sessions.connection(number).zone_slot].connections_ended.add(1);
     ConnectionEvent event = describe<Family>(state, number);
+    if ((before & (session::kNatSource | session::kNatDestination)) != 0)
+        release_ports(state, before, event.arrives, event.leaves, last_seen<Family>(state, number));
     event.kind = ConnectionEvent::Kind::ended;
     event.reason = reason;
     event.drop_reason = drop_reason;

@@ -4,6 +4,7 @@
 #include <rte_ring.h>
 
 #include "dataplane/worker/batch.hpp"
+#include "dataplane/worker/nat.hpp"
 #include "dataplane/worker/stages.hpp"
 
 namespace sluice::worker {
@@ -72,6 +73,7 @@ void run_housekeeping(Worker::State& state) {
         state.age_quota = {quota(state, sessions.ipv4, ticks), quota(state, sessions.ipv6, ticks)};
         // So many samples a tick: a flood of drops costs no more.
         state.samples_left = kSamples;
+        expire_ports(state);
     }
     if (state.age_quota[0] > 0) age<session::Ipv4>(state, 0);
     if (state.age_quota[1] > 0) age<session::Ipv6>(state, 1);

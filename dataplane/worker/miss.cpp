@@ -139,11 +139,18 @@ void open(Worker::State& state, const Item& item, const Packet& packet, std::uin
             return drop(state, item, {plan.reason, plan.zone, &plan});
         }
     }
+    // What a NAT gateway does not know it does not guess at.
+    if (how.picks_up && plan.nat)
+        return drop(state, item, {DropReason::tcp_not_syn, plan.zone, &plan});
     if (how.refused != DropReason::none) return drop(state, item, {how.refused, plan.zone, &plan});
 
     const Committed committed = commit<Family>(state, plan, how.state);
-    if (committed.flow == session::kNoFlow)
+    if (committed.flow == session::kNoFlow) {
+        if (committed.reason == DropReason::nat_ports_exhausted ||
+            committed.reason == DropReason::nat_endpoint_ports)
+            plan.decided_by = plan.nat.cookie;
         return drop(state, item, {committed.reason, plan.zone, &plan});
+    }
     carry_found<Family>(state, item, hash,
                         reply ? session::FlowIndex{committed.flow.value ^ 1} : committed.flow);
     if (committed.unpublished)

@@ -35,11 +35,16 @@ bool same_far_side(const Plan& plan, const session::Connection& connection, cons
     if (plan.source != connection.source || plan.destination != connection.destination ||
         plan.destination_vni != reverse.key.zone())
         return false;
+    // What is through a NAT gateway stays so, with the port that it has there; or ends.
+    if (static_cast<bool>(plan.nat.source) != connection.has(session::kNatSource) ||
+        static_cast<bool>(plan.nat.destination) != connection.has(session::kNatDestination))
+        return false;
     Tuple wanted = plan.leaves;
     const auto installed = reversed(reverse.key.tuple());
     if (!installed) return false;
     // The port that commit chose stays permitted with the address.
-    if ((forward.state.target.load(std::memory_order_relaxed) & session::kTranslatedPort) != 0)
+    if (!plan.nat.source &&
+        (forward.state.target.load(std::memory_order_relaxed) & session::kTranslatedPort) != 0)
         wanted.source_port = installed->source_port;
     return wanted == *installed;
 }
@@ -68,9 +73,16 @@ Judgement rewalk(Worker::State& state, session::ConnectionIndex number) {
     auto& reverse = sessions.flow(session::reverse_of(number));
     if (state.snapshot == nullptr) return Judgement::ended;
     state.counters.rewalks.add(1);
-    const policy::Established established{
-        .egress_persists = connection.has(session::kEgressPersists),
-        .ingress_persists = connection.has(session::kIngressPersists)};
+    policy::Established established{.egress_persists = connection.has(session::kEgressPersists),
+                                    .ingress_persists = connection.has(session::kIngressPersists),
+                                    .nat_source = connection.has(session::kNatSource),
+                                    .source = {},
+                                    .source_port = 0};
+    if (established.nat_source)
+        if (const auto leaves = reversed(reverse.key.tuple())) {
+            established.source = leaves->source;
+            established.source_port = leaves->source_port;
+        }
     const Plan plan = state.shared.walk(*state.snapshot, first_packet(state, forward),
                                         policy::WalkMode::rewalk, &established);
     if (plan.verdict != policy::Verdict::forward || !plan.installs) {

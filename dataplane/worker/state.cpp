@@ -33,6 +33,7 @@ Worker::State::State(WorkerOptions worker_options, Shared& shared_with_all)
       neighbours(1024),
       events(options.event_capacity),
       samples(options.sample_capacity),
+      blocks(options.block_capacity),
       batches(std::make_unique<Batches>()) {
     const std::string name = "sluice_inject_" + std::to_string(options.index);
     inject = rte_ring_create(name.c_str(), kInjectCapacity, SOCKET_ID_ANY,
@@ -50,6 +51,7 @@ Worker::State::State(WorkerOptions worker_options, Shared& shared_with_all)
     random ^= rte_rdtsc() * (options.index + 1);
     turn_end = rte_rdtsc();
     now = nanoseconds(turn_end);
+    block_cursor = options.index;
     tick = aged = session::Tick::from_nanoseconds(now);
     samples_left = kSamplesPerTurn;
 }

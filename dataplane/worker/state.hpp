@@ -64,6 +64,7 @@ struct Worker::State {
     Ring<NeighbourMessage> neighbours;
     Ring<ConnectionEvent> events;
     Ring<DropSample> samples;
+    Ring<session::BlockEvent> blocks;  // of NAT gateways' ports
     rte_ring* inject = nullptr;
     std::atomic<bool> stopping{false};
 
@@ -110,6 +111,7 @@ struct Worker::State {
     std::array<std::uint32_t, 2> age_cursor{};  // IPv4, IPv6
     std::array<std::uint32_t, 2> age_quota{};
     session::Tick aged;
+    std::uint32_t block_cursor = 0;  // of NAT gateways' ports
 
     [[nodiscard]] std::uint64_t nanoseconds(std::uint64_t cycles) const {
         return options.clock != nullptr ? *options.clock : clock.nanoseconds(cycles);

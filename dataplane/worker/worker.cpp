@@ -58,6 +58,9 @@ Ring<NeighbourMessage>& Worker::neighbours() {
 Ring<ConnectionEvent>& Worker::events() {
     return state_->events;
 }
+Ring<session::BlockEvent>& Worker::blocks() {
+    return state_->blocks;
+}
 Ring<DropSample>& Worker::samples() {
     return state_->samples;
 }

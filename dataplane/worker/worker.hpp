@@ -77,6 +77,7 @@ struct WorkerOptions {
     const std::uint64_t* clock = nullptr;
     std::uint32_t event_capacity = 4096;
     std::uint32_t sample_capacity = 256;
+    std::uint32_t block_capacity = 4096;  // block events that wait for the control thread
 };
 
 class Worker {
@@ -99,6 +100,7 @@ class Worker {
     Ring<NeighbourMessage>& neighbours();
     Ring<ConnectionEvent>& events();
     Ring<DropSample>& samples();
+    Ring<session::BlockEvent>& blocks();
     // The control thread sends frames (rte_mbuf from the worker's pool, m->port = PortId.value)
     // as they are. Single producer.
     rte_ring* inject();

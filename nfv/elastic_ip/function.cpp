@@ -24,6 +24,7 @@ struct PublicRecord {
     IpAddress private_address;  // none: attached to nobody
     MeterId meter;              // inwards
     Cookie cookie;
+    bool nat_gateway = false;  // a NAT gateway's: nfv/nat_gateway says who is behind it
 };
 
 struct State : FunctionState {
@@ -66,7 +67,13 @@ void translate_source(const FunctionState& function, WalkState& walk) {
     const PublicRecord* back =
         record == nullptr ? nullptr : state.by_public.find({kOutside, record->public_address});
     // An address that does not lead back to its sender is not the sender's.
-    if (back == nullptr || back->vpc != vpc || back->private_address != address)
+    const bool own = back != nullptr && back->vpc == vpc && back->private_address == address;
+    // A route to a NAT gateway is for those who have none; and a connection that has a port there
+    // keeps it.
+    if (walk.next_hop == openflow::NextHop::nat_gateway && walk.family() == Family::ipv4 &&
+        (!own || (walk.established != nullptr && walk.established->nat_source)))
+        return;
+    if (!own)
         return walk.drop(openflow::kElasticIp, is_unique_local(address)
                                                    ? DropReason::private_on_uplink
                                                    : DropReason::no_elastic_ip);
@@ -115,6 +122,13 @@ void translate_destination(const FunctionState& function, WalkState& walk) {
     if (uplink && state.by_public.find({kOutside, walk.tuple.source}) != nullptr)
         return walk.drop(openflow::kPublicAddress, DropReason::spoofed_ip);
     if (record == nullptr && !uplink) return;  // it leaves, if the internet has its destination
+    if (record != nullptr && record->nat_gateway) {
+        if (is_roce(walk.tuple))
+            return walk.drop(openflow::kPublicAddress, DropReason::roce_not_translated,
+                             record->cookie);
+        walk.to_nat_gateway = true;
+        return;
+    }
     if (record == nullptr || record->private_address.is_none())
         return walk.refuse(openflow::kPublicAddress, DropReason::unknown_public_address,
                            Answer::host_unreachable, record == nullptr ? Cookie{} : record->cookie);
@@ -205,7 +219,8 @@ class ElasticIp final : public NetworkFunction {
 
     static bool leads_to_the_same(const PublicAddressRow& row, const openflow::Entry& after) {
         const auto next = PublicAddressRow::decode(after);
-        return next && next->vpc == row.vpc && next->private_address == row.private_address;
+        return next && next->vpc == row.vpc && next->private_address == row.private_address &&
+               next->nat_gateway == row.nat_gateway;
     }
 
     // Concerns the VPC that loses the address and the one that gains it.
@@ -217,6 +232,10 @@ class ElasticIp final : public NetworkFunction {
             commit.concerns(row->vpc);
             state.by_public.remove({kOutside, row->public_address});
             if (change.after != nullptr) stays = leads_to_the_same(*row, *change.after);
+            if (row->nat_gateway) {
+                commit.concerns(row->nat_gateway);
+                commit.remove_nat_address(row->public_address);
+            }
             if (change.after == nullptr) commit.change_public_address(row->public_address, false);
         }
         if (change.after != nullptr) {
@@ -227,7 +246,13 @@ class ElasticIp final : public NetworkFunction {
                                  row->vpc,
                                  row->private_address,
                                  row->meter,
-                                 row->cookie});
+                                 row->cookie,
+                                 static_cast<bool>(row->nat_gateway)});
+            if (row->nat_gateway) {
+                commit.concerns(row->nat_gateway);
+                commit.put_nat_address(
+                    {{kOutside, row->public_address}, row->nat_gateway, row->meter, row->cookie});
+            }
             // Announced on a link also where it only changes hands: its neighbours may have been
             // told otherwise in between.
             if (!stays) commit.change_public_address(row->public_address, true);

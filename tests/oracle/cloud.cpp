@@ -10,6 +10,7 @@
 #include "nfv/anti_spoof/function.hpp"
 #include "nfv/elastic_ip/function.hpp"
 #include "nfv/gateway_address/function.hpp"
+#include "nfv/nat_gateway/function.hpp"
 #include "nfv/policer/function.hpp"
 #include "nfv/security_group/function.hpp"
 
@@ -42,8 +43,8 @@ model::Uuid uuid(std::string_view text) {
 }  // namespace
 
 std::vector<const policy::NetworkFunction*> network_functions() {
-    return {&nfv::anti_spoof(), &nfv::gateway_address(), &nfv::security_group(), &nfv::elastic_ip(),
-            &nfv::policer()};
+    return {&nfv::anti_spoof(), &nfv::gateway_address(), &nfv::security_group(),
+            &nfv::elastic_ip(), &nfv::nat_gateway(),     &nfv::policer()};
 }
 
 std::string text_of(const Error& error) {

@@ -19,6 +19,9 @@ MAC_A, MAC_B, MAC_C, MAC_D, MAC_E, MAC_F = (f"02:aa:00:00:00:0{n}" for n in rang
 GATEWAY, GATEWAY6, MAC_GATEWAY = "10.0.1.1", "fd12:1::1", "02:99:00:00:01:01"
 GATEWAY_C, MAC_GATEWAY_C = "10.0.2.1", "02:99:00:00:02:01"
 PUBLIC_A = "198.51.100.10"  # A's elastic IP
+# Where a NAT gateway leads to; one with 64 ports an endpoint; one that is not there.
+BEYOND_NAT, BEYOND_SMALL_NAT, BEYOND_NO_NAT = "192.88.97.1", "192.88.98.1", "192.88.99.1"
+PUBLIC_NAT, PUBLIC_SMALL_NAT = "198.51.100.20", "198.51.100.21"
 INTERNET = Fabric.internet_address
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 

@@ -16,6 +16,8 @@
 #include "nfv/elastic_ip/table.hpp"
 #include "nfv/gateway_address/function.hpp"
 #include "nfv/gateway_address/table.hpp"
+#include "nfv/nat_gateway/function.hpp"
+#include "nfv/nat_gateway/table.hpp"
 #include "nfv/policer/function.hpp"
 #include "nfv/security_group/function.hpp"
 #include "nfv/security_group/table.hpp"
@@ -53,9 +55,9 @@ struct Machine {
 class World {
   public:
     // `own`: what the configuration gives to the gateway and its neighbours.
-    explicit World(policy::OwnAddresses own = {})
+    explicit World(policy::OwnAddresses own = {}, const policy::NatPorts* nat_ports = nullptr)
         : pipeline_({&nfv::anti_spoof(), &nfv::gateway_address(), &nfv::security_group(),
-                     &nfv::elastic_ip(), &nfv::policer()}),
+                     &nfv::elastic_ip(), &nfv::nat_gateway(), &nfv::policer()}),
           outside_{adjacencies.allocate(), adjacencies.allocate(), sources.allocate()},
           store({.adjacencies = adjacencies,
                  .sources = sources,
@@ -63,7 +65,8 @@ class World {
                  .pipeline = pipeline_,
                  .outside = outside_,
                  .ports = ports_,
-                 .own = std::move(own)}) {}
+                 .own = std::move(own),
+                 .nat_ports = nat_ports}) {}
 
     // --- changes ---
 

@@ -17,6 +17,7 @@
 #include "dataplane/reachability/reachability.hpp"
 #include "dataplane/wire/builder.hpp"
 #include "dataplane/wire/parser.hpp"
+#include "dataplane/worker/nat_ports.hpp"
 #include "dataplane/worker/vpc_settings.hpp"
 #include "dataplane/worker/worker.hpp"
 #include "tests/unit/policy_world.hpp"
@@ -103,7 +104,8 @@ class Gateway : public World {
   public:
     explicit Gateway(worker::WorkerOptions options = {},
                      const session::SessionOptions& tables = small_tables())
-        : sessions(tables, qsbr),
+        : World({}, &nat_ports),
+          sessions(tables, qsbr),
           devices_(Devices::get()),
           reachability_(adjacencies, sources, qsbr, routes_) {
         free_before_ = rte_mempool_avail_count(devices_.pool);
@@ -303,6 +305,7 @@ class Gateway : public World {
     }
 
     session::Sessions sessions;
+    worker::NatPorts nat_ports{sessions};
     session::MeterTable meters{64, 1};
     worker::Shared shared;
     std::unique_ptr<worker::Worker> worker;

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/session/remote_table.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace sluice::session {
+
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+std::uint64_t key_of(std::uint32_t port, be32 remote) {
+    return std::uint64_t{port} << 32 | remote.raw;
+}
+
+class Locked {
+  public:
+    explicit Locked(std::atomic<std::uint32_t>& locked) : locked_(locked) {
+        while (locked_.exchange(1, std::memory_order_acquire) != 0)
+            while (locked_.load(kRelaxed) != 0) __builtin_ia32_pause();
+    }
+    ~Locked() { locked_.store(0, std::memory_order_release); }
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+
+  private:
+    std::atomic<std::uint32_t>& locked_;
+};
+
+}  // namespace
+
+RemoteTable::RemoteTable(const Allocate& allocate, std::uint32_t capacity)
+    : capacity_(capacity),
+      mask_(std::bit_ceil(std::max(capacity, 64U)) - 1),
+      pairs_(allocate, std::size_t{capacity} + 1),
+      buckets_(allocate, mask_ + 1) {}
+
+bool RemoteTable::has(std::uint32_t port, be32 remote) const {
+    const std::uint64_t key = key_of(port, remote);
+    std::uint32_t at = bucket_of(key).first.load(std::memory_order_acquire);
+    for (unsigned step = 0; at != 0 && step < kLongestChain; ++step) {
+        if (pairs_[at].key.load(kRelaxed) == key) return true;
+        at = pairs_[at].next.load(std::memory_order_acquire);
+    }
+    return false;
+}
+
+std::uint32_t RemoteTable::take_free() {
+    const Locked locked(freeing_);
+    if (free_ == 0) return untouched_ <= capacity_ ? untouched_++ : 0;
+    const std::uint32_t at = free_;
+    free_ = pairs_[at].next.load(kRelaxed);
+    return at;
+}
+
+bool RemoteTable::add(std::uint32_t port, be32 remote) {
+    const std::uint64_t key = key_of(port, remote);
+    Bucket& bucket = bucket_of(key);
+    const Locked locked(bucket.locked);
+    for (std::uint32_t at = bucket.first.load(kRelaxed); at != 0;
+         at = pairs_[at].next.load(kRelaxed)) {
+        if (pairs_[at].key.load(kRelaxed) != key) continue;
+        ++pairs_[at].count;
+        return true;
+    }
+    const std::uint32_t at = take_free();
+    if (at == 0) return false;
+    pairs_[at].count = 1;
+    pairs_[at].key.store(key, kRelaxed);
+    pairs_[at].next.store(bucket.first.load(kRelaxed), kRelaxed);
+    bucket.first.store(at, std::memory_order_release);
+    return true;
+}
+
+void RemoteTable::remove(std::uint32_t port, be32 remote) {
+    const std::uint64_t key = key_of(port, remote);
+    Bucket& bucket = bucket_of(key);
+    const Locked locked(bucket.locked);
+    std::atomic<std::uint32_t>* link = &bucket.first;
+    for (std::uint32_t at = link->load(kRelaxed); at != 0; at = link->load(kRelaxed)) {
+        Pair& pair = pairs_[at];
+        if (pair.key.load(kRelaxed) == key) {
+            if (--pair.count != 0) return;
+            link->store(pair.next.load(kRelaxed), std::memory_order_release);
+            pair.key.store(0, kRelaxed);
+            const Locked freeing(freeing_);
+            pair.next.store(free_, kRelaxed);
+            free_ = at;
+            return;
+        }
+        link = &pair.next;
+    }
+}
+
+}  // namespace sluice::session

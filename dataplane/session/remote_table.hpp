@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whom a mapped port has connections with: what address-dependent filtering asks (RFC 4787
+// section 5).
+//
+// A counted set of {port, remote address}; ports by PortTable::number.
+// Threads: `has` any, lock-free; `add` and `remove` workers, under the lock of a bucket.
+// Cost: some 20 ns. Memory: 16 octets a pair, and 8 a bucket; taken when first touched.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "dataplane/session/memory.hpp"
+#include "dataplane/wire/types.hpp"
+
+namespace sluice::session {
+
+class RemoteTable {
+  public:
+    // Pairs at once: connections of NAT gateways that filter so, at most.
+    RemoteTable(const Allocate& allocate, std::uint32_t capacity);
+    RemoteTable(const RemoteTable&) = delete;
+    RemoteTable& operator=(const RemoteTable&) = delete;
+    [[nodiscard]] bool ok() const { return pairs_.ok() && buckets_.ok(); }
+
+    [[nodiscard]] bool has(std::uint32_t port, be32 remote) const;
+    // False: the table is full.
+    bool add(std::uint32_t port, be32 remote);
+    void remove(std::uint32_t port, be32 remote);
+
+  private:
+    struct Pair {
+        std::atomic<std::uint64_t> key{0};
+        std::atomic<std::uint32_t> next{0};
+        std::uint32_t count = 0;  // under the bucket's lock
+    };
+    struct Bucket {
+        std::atomic<std::uint32_t> first{0};
+        std::atomic<std::uint32_t> locked{0};
+    };
+    static constexpr unsigned kLongestChain = 4096;
+
+    [[nodiscard]] Bucket& bucket_of(std::uint64_t key) const {
+        return buckets_[(key * 0x9e3779b97f4a7c15ULL >> 32) & mask_];
+    }
+    std::uint32_t take_free();
+
+    std::uint32_t capacity_;
+    std::size_t mask_;
+    mutable Array<Pair> pairs_;
+    mutable Array<Bucket> buckets_;
+    alignas(64) std::atomic<std::uint32_t> freeing_{0};
+    std::uint32_t free_ = 0, untouched_ = 1;
+};
+
+}  // namespace sluice::session

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/session/remote_table.hpp"
+
+#include <catch2/catch.hpp>
+#include <thread>
+#include <vector>
+
+using namespace sluice;
+using namespace sluice::session;
+
+TEST_CASE("a port admits an address while it has a connection with it") {
+    RemoteTable table(map_memory, 8);
+    const be32 one{0xc6336401}, other{0xc6336402};
+    CHECK_FALSE(table.has(70, one));
+    CHECK(table.add(70, one));
+    CHECK(table.add(70, one));
+    CHECK(table.has(70, one));
+    CHECK_FALSE(table.has(70, other));
+    CHECK_FALSE(table.has(71, one));
+    table.remove(70, one);
+    CHECK(table.has(70, one));
+    table.remove(70, one);
+    CHECK_FALSE(table.has(70, one));
+    table.remove(70, one);
+}
+
+TEST_CASE("a full table says so, and room comes back") {
+    RemoteTable table(map_memory, 8);
+    for (std::uint32_t i = 1; i <= 8; ++i) CHECK(table.add(i, be32{i}));
+    CHECK_FALSE(table.add(9, be32{9}));
+    CHECK(table.add(3, be32{3}));
+    table.remove(5, be32{5});
+    CHECK(table.add(9, be32{9}));
+    CHECK(table.has(9, be32{9}));
+}
+
+TEST_CASE("workers at once: what each has added is there until it is removed") {
+    RemoteTable table(map_memory, 1024);
+    std::atomic<unsigned> wrong{0};
+    std::vector<std::thread> threads;
+    for (std::uint32_t thread = 0; thread < 4; ++thread)
+        threads.emplace_back([&, thread] {
+            for (std::uint32_t round = 0; round < 3000; ++round) {
+                const std::uint32_t port = (round * 7 + thread) % 50;
+                const be32 remote{round % 3};
+                if (!table.add(port, remote) || !table.has(port, remote)) ++wrong;
+                table.remove(port, remote);
+            }
+        });
+    for (auto& thread : threads) thread.join();
+    CHECK(wrong == 0);
+    for (std::uint32_t port = 0; port < 50; ++port)
+        for (std::uint32_t remote = 0; remote < 3; ++remote)
+            CHECK_FALSE(table.has(port, be32{remote}));
+}
