@@ -9,10 +9,11 @@
 namespace sluice {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, openflow::Query>, 4> kQueries{
+constexpr std::array<std::pair<std::string_view, openflow::Query>, 5> kQueries{
     {{"explain", openflow::Query::explain},
      {"flows", openflow::Query::flows},
      {"drops", openflow::Query::drops},
+     {"limits", openflow::Query::limits},
      {"gateway", openflow::Query::gateway}}};
 
 api::GatewayReport to_report(const southbound::GatewayInfo& gateway) {

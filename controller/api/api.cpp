@@ -88,6 +88,7 @@ void route(const CallPtr& call) {
     if (path[0] == "explain") return only("POST", explain);
     if (path[0] == "flows") return only("GET", list_flows);
     if (path[0] == "drops") return only("GET", list_drops);
+    if (path[0] == "limits") return only("GET", list_limits);
     if (path[0] == "audit") return only("GET", list_audit);
     const auto* kind = model::find_kind(path[0]);
     if (!kind) return call->fail(404, "there is no kind " + path[0]);

@@ -77,6 +77,7 @@ void list_audit(const CallPtr& call);
 void explain(const CallPtr& call);
 void list_flows(const CallPtr& call);
 void list_drops(const CallPtr& call);
+void list_limits(const CallPtr& call);
 json::object openapi_document();
 
 // The object a path names, if the caller may see it; otherwise it has been answered.

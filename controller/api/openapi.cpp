@@ -163,6 +163,7 @@ json::object openapi_document() {
     plain("/v1/explain", "post", "explain");
     plain("/v1/flows", "get", "flows");
     plain("/v1/drops", "get", "drops");
+    plain("/v1/limits", "get", "limits");
     plain("/v1/audit", "get", "audit");
     return {{"openapi", "3.1.0"},
             {"info", json::object{{"title", "Sluice"}, {"version", SLUICE_VERSION}}},

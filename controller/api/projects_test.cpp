@@ -171,6 +171,12 @@ TEST_CASE("flows and drops are named, and a project sees its own side only") {
     CHECK(f.get("/v1/drops?vpc_id=" + blue.vpc, "red-token").status == 404);
     CHECK(f.get("/v1/drops", "admin-token").body.at("items").as_array().size() == 2);
     CHECK(f.get("/v1/drops?colour=1", "admin-token").status == 400);
+    f.gateways->answer = R"({"items":[{"vpc":)" + number(blue.vpc) +
+                         R"(,"connections":{"used":3,"limit":10,"refused":0}}]})";
+    CHECK(f.get("/v1/limits?vpc_id=" + blue.vpc, "red-token").status == 404);
+    const auto limits = f.get("/v1/limits?vpc_id=" + blue.vpc, "blue-token");
+    CHECK(limits.text("/items/0/vpc/name") == "blue");
+    CHECK(limits.text("/items/0/connections/limit") == "10");
 }
 
 TEST_CASE("a bad tokens file is told by line and key") {

@@ -222,6 +222,9 @@ void answer_explain(const CallPtr& call, std::vector<Answer> answers) {
 void list_flows(const CallPtr& call) {
     list_from_gateways(call, "flows");
 }
+void list_limits(const CallPtr& call) {
+    list_from_gateways(call, "limits");
+}
 void list_drops(const CallPtr& call) {
     list_from_gateways(call, "drops");
 }

@@ -426,5 +426,35 @@ TEST_CASE("the OpenAPI document names every kind and no field that is not enforc
     CHECK(document.text(rules + "/post/operationId") == "create_rule");
     CHECK(document.text(rules + "~1{rule}/delete/operationId") == "delete_rule");
     CHECK(document.text("/components/schemas/rule/properties/direction") != "(none)");
-    CHECK(document.raw.body.find("persist_established") == std::string::npos);
+    CHECK(document.raw.body.find("\"rdma\"") == std::string::npos);
+    const std::string timeouts = "/components/schemas/vpc/properties/timeouts/properties";
+    CHECK(document.text(timeouts + "/tcp_established/minimum") == "7440");
+    CHECK(document.text(timeouts + "/tcp_established/default") == "7440");
+    CHECK(document.text(timeouts + "/udp/description").find("RFC 4787 REQ-5") != std::string::npos);
+}
+
+TEST_CASE("a VPC's limits and time-outs merge member by member; null brings a default back") {
+    Fixture f;
+    const auto vpc =
+        f.post("/v1/vpcs", R"({"cidrs":["10.9.0.0/16"],"limits":{"connections":1000}})");
+    CHECK(vpc.text("/limits/connections") == "1000");
+    CHECK(vpc.text("/limits/half_open") == "null");
+    CHECK(vpc.text("/timeouts/tcp_established") == "7440");
+    CHECK(vpc.text("/timeouts/udp") == "300");
+    CHECK(vpc.text("/mid_stream") == "60");
+    CHECK(vpc.text("/tcp_window_check") == "false");
+    CHECK(vpc.text("/mss_clamping") == "true");
+    const auto path = "/v1/vpcs/" + vpc.id();
+    auto changed = f.patch(
+        path, R"({"limits":{"endpoint_half_open":20},"timeouts":{"udp":180},"mid_stream":0})");
+    CHECK(changed.text("/limits/connections") == "1000");
+    CHECK(changed.text("/limits/endpoint_half_open") == "20");
+    CHECK(changed.text("/timeouts/udp") == "180");
+    CHECK(changed.text("/mid_stream") == "0");
+    changed = f.patch(path, R"({"limits":{"connections":null},"timeouts":null,"mid_stream":null})");
+    CHECK(changed.text("/limits/connections") == "null");
+    CHECK(changed.text("/limits/endpoint_half_open") == "20");
+    CHECK(changed.text("/timeouts/udp") == "300");
+    CHECK(changed.text("/mid_stream") == "60");
+    CHECK(f.get(path).text("/limits/endpoint_half_open") == "20");
 }

@@ -69,9 +69,35 @@ std::string type_name(const FieldInfo& field, bool many) {
     if (!field.refers_to.empty()) return many ? "NAME|ID,…" : "NAME|ID";
     if (field.type == FieldType::json) return "JSON|@FILE|-";
     if (field.type == FieldType::number) return "NUMBER";
+    if (field.type == FieldType::numbers) return "NAME=NUMBER,…";
     std::string words;
     for (const auto word : field.words) words += (words.empty() ? "" : "|") + std::string(word);
     return !words.empty() ? words : many ? "VALUE,…" : "VALUE";
+}
+
+std::string help_of(const FieldInfo& field) {
+    std::string help(field.help);
+    if (field.type != FieldType::numbers) return help;
+    std::string names;
+    for (const auto word : field.words) names += (names.empty() ? "" : ", ") + std::string(word);
+    return help + ": " + names;
+}
+
+// connections=100 as a member; connections=none brings its default back, `none` all of them.
+json::value members(const FieldInfo& field, const std::vector<std::string>& given) {
+    if (given.size() == 1 && given.front() == kNone) return nullptr;
+    json::object result;
+    for (const auto& one : given) {
+        const auto equals = one.find('=');
+        const auto name = std::string_view(one).substr(0, equals);
+        if (equals == one.npos ||
+            std::find(field.words.begin(), field.words.end(), name) == field.words.end())
+            throw Failure{usage, fmt::format("--{}: NAME=NUMBER, not {}; {}", field.flag, one,
+                                             help_of(field))};
+        const auto value = one.substr(equals + 1);
+        result[name] = value == kNone ? json::value(nullptr) : number(field, value);
+    }
+    return result;
 }
 
 }  // namespace
@@ -82,9 +108,11 @@ void add_field_flags(CLI::App& command, std::span<const FieldInfo> fields, bool 
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto& field = fields[i];
         if (field.given == Given::never || (!creating && field.given == Given::create)) continue;
-        const bool many = field.type == FieldType::list || field.type == FieldType::reference_list;
+        const bool many = field.type == FieldType::list ||
+                          field.type == FieldType::reference_list ||
+                          field.type == FieldType::numbers;
         auto* option =
-            command.add_option("--" + std::string(field.flag), values[i], std::string(field.help));
+            command.add_option("--" + std::string(field.flag), values[i], help_of(field));
         option->type_name(type_name(field, many));
         session.value_sources[option] = values_of(field, many);
         // A repeated flag adds to a list and replaces anything else. One value a flag: CLI11 would
@@ -119,6 +147,8 @@ json::value field_value(Session& session, const FieldInfo& field,
             return none ? json::value(nullptr) : number(field, given.front());
         case FieldType::boolean:
             return boolean(field, given.front());
+        case FieldType::numbers:
+            return members(field, given);
         case FieldType::json:
             return parse_json(field, given.front());
         case FieldType::text:

@@ -161,7 +161,8 @@ void add_list(CLI::App& group, const KindInfo& kind, Session& session) {
     std::vector<FieldInfo> simple;
     for (auto field : kind.fields)
         if (field.given != Given::never && field.type != FieldType::json &&
-            field.type != FieldType::list && field.type != FieldType::reference_list) {
+            field.type != FieldType::list && field.type != FieldType::reference_list &&
+            field.type != FieldType::numbers) {
             field.given = Given::create_or_update;
             field.required = false;
             field.help = "only those with this value";

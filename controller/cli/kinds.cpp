@@ -23,9 +23,55 @@ constexpr Words kNatFilterings = {"endpoint_independent", "address_dependent",
                                   "address_and_port_dependent"};
 constexpr Words kBooleans = {"true", "false"};
 
+constexpr Words kLimits = {
+    "connections",          "half_open",          "new_per_second",          "fragments",
+    "endpoint_connections", "endpoint_half_open", "endpoint_new_per_second", "endpoint_fragments"};
+constexpr Words kTimeouts = {
+    "tcp_established", "tcp_transitory", "tcp_time_wait",   "udp", "udp_unanswered", "icmp", "sctp",
+    "sctp_unanswered", "other",          "other_unanswered"};
+
 constexpr FieldInfo kVpc[] = {
     {"cidrs", "cidr", list, create_or_update, true, {}, "an address block, e.g. 10.0.0.0/16"},
     {"vni", "vni", number, create, false, {}, "the VXLAN network identifier (admin)"},
+    {"limits",
+     "limit",
+     numbers,
+     create_or_update,
+     false,
+     {},
+     "how much of the gateway's sessions it, or each endpoint of it, may have; =none: default",
+     kLimits},
+    {"timeouts",
+     "timeout",
+     numbers,
+     create_or_update,
+     false,
+     {},
+     "seconds that its connections may idle; =none: default",
+     kTimeouts},
+    {"mid_stream",
+     "mid-stream",
+     number,
+     create_or_update,
+     false,
+     {},
+     "seconds after a restart in which connections are picked up; default: 60, 0: never"},
+    {"tcp_window_check",
+     "tcp-window-check",
+     boolean,
+     create_or_update,
+     false,
+     {},
+     "drop TCP data outside of the window, default: false",
+     kBooleans},
+    {"mss_clamping",
+     "mss-clamping",
+     boolean,
+     create_or_update,
+     false,
+     {},
+     "lower the MSS of SYNs to what fits, default: true",
+     kBooleans},
 };
 constexpr Columns kVpcColumns = {"name", "vni", "cidrs", "state", "id"};
 
@@ -110,6 +156,14 @@ constexpr FieldInfo kSecurityGroup[] = {
      false,
      {},
      R"(all of its rules at once, e.g. '[{"direction": "ingress", "protocol": "tcp", "port_min": 443, "port_max": 443}]')"},
+    {"persist_established",
+     "persist-established",
+     boolean,
+     create_or_update,
+     false,
+     {},
+     "connections survive the rule that admitted them, default: false",
+     kBooleans},
 };
 constexpr Columns kGroupColumns = {"name", "vpc_id", "rules", "state", "id"};
 

@@ -19,6 +19,7 @@ enum class FieldType : unsigned char {
     reference,       // to another kind, by name or id
     reference_list,  // the flag may be repeated
     json,            // a value as the API takes it
+    numbers,         // an object's members as NAME=NUMBER; the flag may be repeated
 };
 
 // When a field may be given; never: it is shown.

@@ -11,7 +11,7 @@
 namespace sluice::cli {
 namespace {
 
-std::set<std::string> properties(const boost::json::object& schema) {
+std::set<std::string> properties_of(const boost::json::object& schema) {
     std::set<std::string> names;
     for (const auto& member : schema.at("properties").as_object()) names.emplace(member.key());
     return names;
@@ -37,7 +37,7 @@ TEST_CASE("every field that the API accepts has a flag, and no other") {
                                        [&](const KindInfo& one) { return one.path == info.path; });
         REQUIRE(kind != kinds().end());
         const auto compare = [&](model::Operation operation, bool creating) {
-            auto expected = properties(model::request_schema(info.kind, operation));
+            auto expected = properties_of(model::request_schema(info.kind, operation));
             for (const auto& name : kCommon) expected.erase(name);
             std::set<std::string> offered;
             for (const auto& field : kind->fields)
@@ -70,6 +70,8 @@ void compare_words(std::span<const FieldInfo> fields, const boost::json::object&
         std::set<std::string> offered(field.words.begin(), field.words.end());
         if (field.type == FieldType::boolean)
             CHECK(offered == std::set<std::string>{"true", "false"});
+        else if (field.type == FieldType::numbers)
+            CHECK(offered == properties_of(schema.as_object()));
         else if (!schema.as_object().contains("anyOf") || !words_of(schema).empty())
             CHECK(offered == words_of(schema));
     }

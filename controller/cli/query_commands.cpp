@@ -232,6 +232,25 @@ json::object flow_line(const json::object& flow) {
             {"idle", text_of(flow, "idle_seconds") + "s"}};
 }
 
+// What an endpoint or a VPC has of what it may have, a measure a cell.
+json::object limits_line(const json::object& item) {
+    json::object line{
+        {"gateway", item.if_contains("gateway") ? item.at("gateway") : json::value()},
+        {"vpc", item.at("vpc")},
+        {"endpoint", item.if_contains("endpoint") ? item.at("endpoint") : json::value("(all)")}};
+    for (const auto* name : {"connections", "half_open", "new_per_second", "fragments"}) {
+        const auto* measure = item.if_contains(name);
+        if (!measure || !measure->is_object()) continue;
+        const auto& object = measure->get_object();
+        const auto limit = text_of(object, "limit");
+        auto text = text_of(object, "used") + " / " + (limit.empty() ? "any" : limit);
+        if (const auto refused = text_of(object, "refused"); refused != "0")
+            text += " (" + refused + " refused)";
+        line[name] = std::move(text);
+    }
+    return line;
+}
+
 void add_filter_command(CLI::App& app, Session& session, const std::string& name,
                         const std::string& purpose, const std::string& example,
                         const Columns& columns, bool by_endpoint) {
@@ -249,6 +268,8 @@ void add_filter_command(CLI::App& app, Session& session, const std::string& name
                 items_of(session.api().call("GET", "/v1/" + name, query_of(session, *filter)));
             if (name == "flows" && !session.as_json)
                 for (auto& item : items) item = flow_line(item.as_object());
+            if (name == "limits" && !session.as_json)
+                for (auto& item : items) item = limits_line(item.as_object());
             print_items(session, items, columns, {"idle", "age", "bytes"});
             return done;
         };
@@ -300,6 +321,11 @@ void add_query_commands(CLI::App& app, Session& session) {
     add_filter_command(app, session, "drops", "dropped packets by reason",
                        "sluicectl drops --vpc prod",
                        {"reason", "vpc", "packets", "resource", "sentence"}, false);
+    add_filter_command(
+        app, session, "limits", "connections, new ones a second, fragments: how many of how many",
+        "sluicectl limits --vpc prod",
+        {"vpc", "endpoint", "connections", "half_open", "new_per_second", "fragments", "gateway"},
+        true);
     add_audit(app, session);
 }
 

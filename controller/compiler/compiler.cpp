@@ -207,6 +207,9 @@ void Compiler::Impl::group_changed(const model::Change& change) {
     };
     each_only_in(old, now, false);
     each_only_in(now, old, true);
+    if (before != nullptr && after != nullptr &&
+        before->persist_established != after->persist_established)
+        for (const model::Rule* rule : now) touch(UnitKind::rule, resource.id, rule->id);
     // A group on its way out has no members; it is named by rules on their way out only.
     if ((before != nullptr) != (after != nullptr))
         state.each_referrer(resource.id, Kind::endpoint, [&](const ResourcePtr& member) {

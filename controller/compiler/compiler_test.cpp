@@ -206,6 +206,42 @@ TEST_CASE("a VPC is compiled for its gateway, a host for all of them") {
     }
 }
 
+TEST_CASE("a VPC's settings are its row's; those that are the default are not said") {
+    Cloud cloud;
+    const auto vpc =
+        cloud.make(Kind::vpc,
+                   R"({"cidrs":["10.0.0.0/8"],"limits":{"connections":100,"endpoint_half_open":5},
+            "timeouts":{"udp":300,"icmp":90},"mid_stream":0,"tcp_window_check":true,
+            "mss_clamping":false})");
+    const auto row = [&] { return *openflow::VniRow::decode(cloud.last.at("gw1").put.front()); };
+    using enum openflow::Setting;
+    openflow::Settings wanted;
+    wanted.put(connections, 100).put(endpoint_half_open, 5).put(icmp, 90);
+    wanted.put(mid_stream, 0).put(tcp_window_check, 1).put(mss_clamping, 0);
+    CHECK(row().settings == wanted);
+    REQUIRE(cloud.patch(vpc, R"({"limits":null,"timeouts":null,"mid_stream":null,
+                                 "tcp_window_check":null,"mss_clamping":null})"));
+    CHECK(cloud.last.at("gw1").put.size() == 1);
+    CHECK(cloud.last.at("gw1").remove.empty());
+    CHECK(row().settings.empty());
+}
+
+TEST_CASE("persist_established is a setting of each rule that allows") {
+    Cloud cloud;
+    const auto vpc = cloud.make(Kind::vpc, R"({"cidrs":["10.0.0.0/8"]})");
+    const auto group = cloud.make(
+        Kind::security_group,
+        R"({"rules":[{"direction":"ingress"},{"direction":"ingress","action":"deny"}],"vpc_id":)" +
+            id(vpc) + "}");
+    REQUIRE(cloud.patch(group, R"({"persist_established":true})"));
+    const auto& put = cloud.last.at("gw1").put;
+    REQUIRE(put.size() == 1);
+    CHECK(nfv::RuleRow::decode(put[0])->persists);
+    CHECK(nfv::RuleRow::decode(put[0])->allow);
+    REQUIRE(cloud.patch(group, R"({"persist_established":false})"));
+    CHECK_FALSE(nfv::RuleRow::decode(cloud.last.at("gw1").put.at(0))->persists);
+}
+
 TEST_CASE("members are rows only while a rule of that direction names their group") {
     Cloud cloud;
     const auto vpc = cloud.make(Kind::vpc, R"({"cidrs":["10.0.0.0/8"]})");

@@ -43,13 +43,33 @@ Placed placed(const State& state, const model::Uuid& id) {
     return result;
 }
 
+// Only what is not the default, so that a VPC without settings is compiled as ever.
+openflow::Settings settings_of(const model::Vpc& vpc) {
+    openflow::Settings settings;
+    const auto put = [&]<openflow::Setting S>(const model::Setting<S>& one) {
+        if (one != model::Setting<S>{}) settings.put(S, one.value);
+    };
+    const auto put_all = [&](const auto&... ones) { (put(ones), ...); };
+    const auto put_given = [&](const auto&... ones) { ((ones ? put(*ones) : void()), ...); };
+    const auto& limits = vpc.limits;
+    put_given(limits.connections, limits.half_open, limits.new_per_second, limits.fragments,
+              limits.endpoint_connections, limits.endpoint_half_open,
+              limits.endpoint_new_per_second, limits.endpoint_fragments);
+    const auto& t = vpc.timeouts;
+    put_all(t.tcp_established, t.tcp_transitory, t.tcp_time_wait, t.udp, t.udp_unanswered, t.icmp,
+            t.sctp, t.sctp_unanswered, t.other, t.other_unanswered, vpc.mid_stream);
+    if (vpc.tcp_window_check) settings.put(openflow::Setting::tcp_window_check, 1);
+    if (!vpc.mss_clamping) settings.put(openflow::Setting::mss_clamping, 0);
+    return settings;
+}
+
 Compiled compile_vpc(const State& state, const Unit& unit) {
     const auto vpc = alive<model::Kind::vpc>(state, unit.a);
     if (!vpc) return {};
     Compiled compiled{vpc->as<model::Vpc>().gateway, {}, {}};
-    compiled.entries.push_back(
-        openflow::VniRow{vpc->as<model::Vpc>().vni, number_of<VpcId>(*vpc), vpc->cookie()}
-            .encode());
+    compiled.entries.push_back(openflow::VniRow{vpc->as<model::Vpc>().vni, number_of<VpcId>(*vpc),
+                                                vpc->cookie(), settings_of(vpc->as<model::Vpc>())}
+                                   .encode());
     return compiled;
 }
 
@@ -135,7 +155,8 @@ Compiled compile_endpoint(const State& state, const Unit& unit) {
 Compiled compile_rule(const State& state, const Unit& unit) {
     const auto group_in = placed<model::Kind::security_group>(state, unit.a);
     if (!group_in) return {};
-    const auto& rules = group_in.resource->as<model::SecurityGroup>().rules;
+    const auto& group = group_in.resource->as<model::SecurityGroup>();
+    const auto& rules = group.rules;
     const auto rule = std::find_if(rules.begin(), rules.end(),
                                    [&](const model::Rule& one) { return one.id == unit.b; });
     if (rule == rules.end()) return {};
@@ -159,6 +180,7 @@ Compiled compile_rule(const State& state, const Unit& unit) {
     if (rule->remote_prefix_list_id)
         if (const auto remote = state.find(*rule->remote_prefix_list_id))
             row.remote_group = number_of<GroupId>(*remote);
+    row.persists = row.allow && group.persist_established;
     row.cookie = Cookie{rule->number};
     Compiled compiled = group_in.empty();
     compiled.entries.push_back(row.encode());

@@ -132,6 +132,17 @@ std::optional<std::uint64_t> read_number(const json::value& value, const std::st
     return number;
 }
 
+std::optional<std::uint32_t> read_setting(const json::value& value, const std::string& at,
+                                          Problems& problems,
+                                          const openflow::SettingSpec& setting) {
+    Problems own;
+    const auto number = read_number(value, at, own, setting.minimum, setting.maximum);
+    if (number) return static_cast<std::uint32_t>(*number);
+    std::string unit(setting.unit);
+    if (!unit.empty()) unit.insert(0, 1, ' ');
+    return fail(problems, at, own.front().detail + unit + ": " + std::string(setting.meaning));
+}
+
 std::optional<const json::array*> read_array(const json::value& value, const std::string& at,
                                              Problems& problems) {
     if (!value.is_array()) return fail(problems, at, "must be an array");
@@ -142,6 +153,16 @@ std::optional<const json::array*> read_array(const json::value& value, const std
 
 json::value number_schema(std::uint64_t least, std::uint64_t most) {
     return json::object{{"type", "integer"}, {"minimum", least}, {"maximum", most}};
+}
+json::value setting_schema(const openflow::SettingSpec& setting) {
+    std::string text(setting.meaning);
+    if (!setting.unit.empty()) text += " (" + std::string(setting.unit) + ")";
+    json::object schema{{"type", "integer"},
+                        {"minimum", setting.minimum},
+                        {"maximum", setting.maximum},
+                        {"description", std::move(text)}};
+    if (setting.id >= openflow::Setting::tcp_established) schema["default"] = setting.otherwise;
+    return schema;
 }
 json::value string_schema(std::string_view format) {
     return json::object{{"type", "string"}, {"format", format}};

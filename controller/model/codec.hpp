@@ -85,6 +85,22 @@ struct Codec<Bounded<T, Least, Most>> {
     static json::value schema() { return number_schema(Least, Most); }
 };
 
+std::optional<std::uint32_t> read_setting(const json::value&, const std::string& pointer, Problems&,
+                                          const openflow::SettingSpec& setting);
+json::value setting_schema(const openflow::SettingSpec& setting);
+
+template <openflow::Setting S>
+struct Codec<Setting<S>> {
+    static std::optional<Setting<S>> read(const json::value& value, const std::string& at,
+                                          Problems& problems) {
+        const auto number = read_setting(value, at, problems, *openflow::find_setting(S));
+        if (!number) return std::nullopt;
+        return Setting<S>{*number};
+    }
+    static json::value write(const Setting<S>& value) { return std::uint64_t{value.value}; }
+    static json::value schema() { return setting_schema(*openflow::find_setting(S)); }
+};
+
 // The values with a text form of their own.
 #define SLUICE_TEXT_CODEC(T)                                                             \
     template <>                                                                          \
@@ -112,6 +128,8 @@ SLUICE_TEXT_CODEC(AllowedAddress)
 SLUICE_TEXT_CODEC(Rule)
 SLUICE_TEXT_CODEC(RouteTarget)
 SLUICE_TEXT_CODEC(Route)
+SLUICE_TEXT_CODEC(VpcLimits)
+SLUICE_TEXT_CODEC(VpcTimeouts)
 #undef SLUICE_TEXT_CODEC
 
 template <Kind K>

@@ -86,6 +86,21 @@ struct MemberOf<T S::*> {
     using Type = T;
 };
 
+// The tables (field_tables.cpp).
+template <class S>
+std::span<const Field<S>> fields_of();
+template <class S>
+bool merge_struct(std::span<const Field<S>> fields, S& target, const json::value& value,
+                  const std::string& at, Problems& problems);
+
+// Objects that a merge patch merges member by member (RFC 7396); any other is replaced.
+template <>
+std::span<const Field<VpcLimits>> fields_of<VpcLimits>();
+template <>
+std::span<const Field<VpcTimeouts>> fields_of<VpcTimeouts>();
+template <class T>
+constexpr bool kMerged = std::is_same_v<T, VpcLimits> || std::is_same_v<T, VpcTimeouts>;
+
 template <auto Member>
 constexpr auto field(std::string_view name, unsigned flags = 0) {
     using S = typename MemberOf<decltype(Member)>::Struct;
@@ -98,10 +113,14 @@ constexpr auto field(std::string_view name, unsigned flags = 0) {
                 target.*Member = S{}.*Member;
                 return true;
             }
-            auto read = Codec<T>::read(value, at, problems);
-            if (!read) return false;
-            target.*Member = std::move(*read);
-            return true;
+            if constexpr (kMerged<T>) {
+                return merge_struct(fields_of<T>(), target.*Member, value, at, problems);
+            } else {
+                auto read = Codec<T>::read(value, at, problems);
+                if (!read) return false;
+                target.*Member = std::move(*read);
+                return true;
+            }
         },
         [](const S& source) { return Codec<T>::write(source.*Member); },
         [] { return Codec<T>::schema(); },
@@ -118,15 +137,15 @@ const Field<S>* find_field(std::span<const Field<S>> fields, std::string_view na
     return found == fields.end() ? nullptr : &*found;
 }
 
-// Reads an object that is a value inside of another one: every member must be known.
+// Reads those members that are given, into an object that is a value inside of another one: every
+// member must be known.
 template <class S>
-std::optional<S> read_struct(std::span<const Field<S>> fields, const json::value& value,
-                             const std::string& at, Problems& problems) {
+bool merge_struct(std::span<const Field<S>> fields, S& target, const json::value& value,
+                  const std::string& at, Problems& problems) {
     if (!value.is_object()) {
         problems.push_back({at, "must be an object"});
-        return std::nullopt;
+        return false;
     }
-    S result{};
     const std::size_t before = problems.size();
     for (const auto& member : value.get_object()) {
         const std::string_view name(member.key());
@@ -137,8 +156,19 @@ std::optional<S> read_struct(std::span<const Field<S>> fields, const json::value
         else if ((found->flags & kRequired) != 0 && member.value().is_null())
             problems.push_back({pointer, "is required"});
         else
-            found->read(result, member.value(), pointer, problems);
+            found->read(target, member.value(), pointer, problems);
     }
+    return problems.size() == before;
+}
+
+// Reads all of it.
+template <class S>
+std::optional<S> read_struct(std::span<const Field<S>> fields, const json::value& value,
+                             const std::string& at, Problems& problems) {
+    S result{};
+    const std::size_t before = problems.size();
+    merge_struct(fields, result, value, at, problems);
+    if (!value.is_object()) return std::nullopt;
     for (const auto& field : fields)
         if ((field.flags & kRequired) != 0 && !value.get_object().contains(field.name))
             problems.push_back({member_pointer(at, field.name), "is required"});
@@ -176,9 +206,5 @@ json::object struct_schema(std::span<const Field<S>> fields) {
     if (!required.empty()) result["required"] = std::move(required);
     return result;
 }
-
-// The tables (field_tables.cpp).
-template <class S>
-std::span<const Field<S>> fields_of();
 
 }  // namespace sluice::model

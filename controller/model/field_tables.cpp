@@ -5,10 +5,39 @@
 namespace sluice::model {
 namespace {
 
+constexpr Field<VpcLimits> kVpcLimits[] = {
+    field<&VpcLimits::connections>("connections"),
+    field<&VpcLimits::half_open>("half_open"),
+    field<&VpcLimits::new_per_second>("new_per_second"),
+    field<&VpcLimits::fragments>("fragments"),
+    field<&VpcLimits::endpoint_connections>("endpoint_connections"),
+    field<&VpcLimits::endpoint_half_open>("endpoint_half_open"),
+    field<&VpcLimits::endpoint_new_per_second>("endpoint_new_per_second"),
+    field<&VpcLimits::endpoint_fragments>("endpoint_fragments"),
+};
+
+constexpr Field<VpcTimeouts> kVpcTimeouts[] = {
+    field<&VpcTimeouts::tcp_established>("tcp_established"),
+    field<&VpcTimeouts::tcp_transitory>("tcp_transitory"),
+    field<&VpcTimeouts::tcp_time_wait>("tcp_time_wait"),
+    field<&VpcTimeouts::udp>("udp"),
+    field<&VpcTimeouts::udp_unanswered>("udp_unanswered"),
+    field<&VpcTimeouts::icmp>("icmp"),
+    field<&VpcTimeouts::sctp>("sctp"),
+    field<&VpcTimeouts::sctp_unanswered>("sctp_unanswered"),
+    field<&VpcTimeouts::other>("other"),
+    field<&VpcTimeouts::other_unanswered>("other_unanswered"),
+};
+
 constexpr Field<Vpc> kVpc[] = {
     field<&Vpc::cidrs>("cidrs", kRequired),
     field<&Vpc::vni>("vni", kAdmin | kImmutable),
     field<&Vpc::gateway>("gateway", kInternal),
+    field<&Vpc::limits>("limits"),
+    field<&Vpc::timeouts>("timeouts"),
+    field<&Vpc::mid_stream>("mid_stream"),
+    field<&Vpc::tcp_window_check>("tcp_window_check"),
+    field<&Vpc::mss_clamping>("mss_clamping"),
 };
 
 constexpr Field<Subnet> kSubnet[] = {
@@ -62,6 +91,7 @@ constexpr Field<Rule> kRule[] = {
 constexpr Field<SecurityGroup> kSecurityGroup[] = {
     field<&SecurityGroup::vpc_id>("vpc_id", kRequired | kImmutable),
     field<&SecurityGroup::rules>("rules"),
+    field<&SecurityGroup::persist_established>("persist_established"),
     field<&SecurityGroup::is_default>("is_default", kReadOnly),
 };
 
@@ -118,10 +148,9 @@ constexpr Field<NatGateway> kNatGateway[] = {
     field<&NatGateway::filtering>("filtering"),
 };
 
-constexpr std::string_view kVpcLater[] = {"rdma", "mid_stream", "timeouts", "limits"};
+constexpr std::string_view kVpcLater[] = {"rdma"};
 constexpr std::string_view kSubnetLater[] = {"profile"};
 constexpr std::string_view kEndpointLater[] = {"bandwidth_mbps"};
-constexpr std::string_view kGroupLater[] = {"persist_established"};
 
 constexpr KindInfo kInfos[] = {
     {Kind::vpc, "vpcs", "vpc", "a tenant's network, isolated by its VNI", true, false, true,
@@ -131,8 +160,14 @@ constexpr KindInfo kInfos[] = {
     {Kind::host, "hosts", "host", "a compute host and its VTEPs", false, true, true, {}},
     {Kind::endpoint, "endpoints", "endpoint", "a network interface of a machine", true, false, true,
      kEndpointLater},
-    {Kind::security_group, "security-groups", "security_group",
-     "stateful rules that endpoints share", true, false, true, kGroupLater},
+    {Kind::security_group,
+     "security-groups",
+     "security_group",
+     "stateful rules that endpoints share",
+     true,
+     false,
+     true,
+     {}},
     {Kind::prefix_list,
      "prefix-lists",
      "prefix_list",
@@ -193,6 +228,8 @@ static_assert(std::size(kInfos) == kKinds);
         return table;                          \
     }
 SLUICE_FIELDS(Vpc, kVpc)
+SLUICE_FIELDS(VpcLimits, kVpcLimits)
+SLUICE_FIELDS(VpcTimeouts, kVpcTimeouts)
 SLUICE_FIELDS(Subnet, kSubnet)
 SLUICE_FIELDS(Host, kHost)
 SLUICE_FIELDS(AllowedAddress, kAllowedAddress)

@@ -29,7 +29,7 @@ void read_text(std::string& target, const json::value& value, const std::string&
     if (auto text = read_label(value, at, problems)) target = std::move(*text);
 }
 
-// Tags are the one object that a merge patch merges member by member.
+// A merge patch merges tags member by member, as it does a VPC's limits and time-outs.
 void read_tags(std::map<std::string, std::string>& target, const json::value& value,
                Problems& problems) {
     if (value.is_null()) {
@@ -303,6 +303,8 @@ std::string timestamp(std::int64_t milliseconds) {
 SLUICE_STRUCT_CODEC(AllowedAddress)
 SLUICE_STRUCT_CODEC(Rule)
 SLUICE_STRUCT_CODEC(Route)
+SLUICE_STRUCT_CODEC(VpcLimits)
+SLUICE_STRUCT_CODEC(VpcTimeouts)
 #undef SLUICE_STRUCT_CODEC
 
 // Exactly one member says where a route leads; {"internet": true} or, as people write it,

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "controller/model/uuid.hpp"
+#include "dataplane/openflow/settings.hpp"
 #include "dataplane/wire/types.hpp"
 
 namespace sluice::model {
@@ -50,10 +51,50 @@ struct Bounded {
     constexpr auto operator<=>(const Bounded&) const = default;
 };
 
+// A setting that gateways are told of: its name, range and default are openflow/settings.hpp's.
+template <openflow::Setting S>
+struct Setting {
+    std::uint32_t value = openflow::find_setting(S)->otherwise;
+    auto operator<=>(const Setting&) const = default;
+};
+
+// Absent: the gateway's own, which follow what is free.
+struct VpcLimits {
+    std::optional<Setting<openflow::Setting::connections>> connections;
+    std::optional<Setting<openflow::Setting::half_open>> half_open;
+    std::optional<Setting<openflow::Setting::new_per_second>> new_per_second;
+    std::optional<Setting<openflow::Setting::fragments>> fragments;
+    std::optional<Setting<openflow::Setting::endpoint_connections>> endpoint_connections;
+    std::optional<Setting<openflow::Setting::endpoint_half_open>> endpoint_half_open;
+    std::optional<Setting<openflow::Setting::endpoint_new_per_second>> endpoint_new_per_second;
+    std::optional<Setting<openflow::Setting::endpoint_fragments>> endpoint_fragments;
+    bool operator==(const VpcLimits&) const = default;
+};
+
+// Seconds that a connection may idle.
+struct VpcTimeouts {
+    Setting<openflow::Setting::tcp_established> tcp_established;
+    Setting<openflow::Setting::tcp_transitory> tcp_transitory;
+    Setting<openflow::Setting::tcp_time_wait> tcp_time_wait;
+    Setting<openflow::Setting::udp> udp;
+    Setting<openflow::Setting::udp_unanswered> udp_unanswered;
+    Setting<openflow::Setting::icmp> icmp;
+    Setting<openflow::Setting::sctp> sctp;
+    Setting<openflow::Setting::sctp_unanswered> sctp_unanswered;
+    Setting<openflow::Setting::other> other;
+    Setting<openflow::Setting::other_unanswered> other_unanswered;
+    bool operator==(const VpcTimeouts&) const = default;
+};
+
 struct Vpc {
     std::vector<Prefix> cidrs;
     Vni vni;              // 0 only until one is assigned
     std::string gateway;  // which gateway carries it; empty: none yet
+    VpcLimits limits;
+    VpcTimeouts timeouts;
+    Setting<openflow::Setting::mid_stream> mid_stream;
+    bool tcp_window_check = false;
+    bool mss_clamping = true;
     bool operator==(const Vpc&) const = default;
 };
 
@@ -128,6 +169,7 @@ struct SecurityGroup {
     Ref<Kind::vpc> vpc_id;
     std::vector<Rule> rules;
     bool is_default = false;
+    bool persist_established = false;  // what a rule admitted survives the rule
     bool operator==(const SecurityGroup&) const = default;
 };
 

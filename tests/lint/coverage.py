@@ -14,7 +14,8 @@ import sources
 PAGE = "docs/coverage.md"
 REASONS, FIELDS = "dataplane/wire/drop_reason.hpp", "controller/model/"
 # Where the API shows what is no kind of its own.
-PARTS = {"AllowedAddress": "endpoints.allowed_addresses", "Rule": "security-groups.rules",
+PARTS = {"VpcLimits": "vpcs.limits", "VpcTimeouts": "vpcs.timeouts",
+         "AllowedAddress": "endpoints.allowed_addresses", "Rule": "security-groups.rules",
          "Route": "route-tables.routes", "RouteTarget": "route-tables.routes.next_hop"}
 SECTION = r"\d+(?:\.\d+)+|(?<=section )\d+|(?<=sections )\d+|(?<=and )\d+(?:\.\d+)+"
 MENTION = re.compile(rf"RFCs? (\d{{3,5}})(?:,? (?:sections? )?((?:{SECTION})(?:(?:, | and )\d+(?:\.\d+)+)*)"
