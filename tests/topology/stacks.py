@@ -290,8 +290,9 @@ def path_mtu(check, made, far):
     record = red.api.create("endpoints", name="narrow1", subnet_id=subnet["id"], kind="vm", ip="10.0.4.10",
                             host_id=made.hosts[1]["id"],
                             security_group_ids=[red.default_group()["id"], red.public_group()["id"]])
-    fabric.hosts[1].attach("red-narrow1", red.vni, record["ip"], record["mac"],
-                           gateway=subnet["gateway_ip"])
+    tenant = fabric.hosts[1].attach("red-narrow1", red.vni, record["ip"], record["mac"],
+                                    gateway=subnet["gateway_ip"])
+    unclamped(check, red, tenant)
     rule = red.add_rule(red.public_group(), direction="ingress", action="allow", family="ipv4",
                         protocol="icmp")
     narrow = red.api.create("elastic-ips", name="narrow", endpoint_id=record["id"])
@@ -308,6 +309,22 @@ def path_mtu(check, made, far):
     outside.stop()
     red.api.delete("elastic-ips", narrow["id"])
     red.remove_rule(red.public_group(), rule["id"])
+
+
+def unclamped(check, red, narrow):
+    """Inside the VPC, where nobody lowers what SYNs announce: the gateway tells TCP what fits."""
+    web1 = red.tenants["web1"]
+    for clamping, wanted in ((False, "some"), (True, "none")):
+        red.api.update("vpcs", red.vpc["id"], mss_clamping=clamping)
+        web1.run("ip", "-4", "route", "flush", "cache")
+        during = check.capture_host(0, red, point=f"clamping-{clamping}")
+        with program.traffic(web1.space, "serve", 9001):
+            got = program.traffic(narrow.space, "fetch", web1.ip, 9001, 1 << 20).wait(20)
+        during.stop()
+        errors, wrong = pcap.misquoted(during.path)
+        check.fact(f"mss_clamping {clamping}", f"exact, {wanted} of the gateway's errors, each quotes its packet",
+                   f"exact: {got['exact']}, {wrong} of {errors} quotes wrong",
+                   got["exact"] and (errors > 0) == (wanted == "some") and not wrong, during)
 
 
 def hops(space, target, *mode):
