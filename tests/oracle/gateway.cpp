@@ -286,6 +286,9 @@ Gateway::Flows Gateway::flows() const {
         used += use.connections[0] + use.connections[1];
         flows.unanswered += use.half_open[0] + use.half_open[1];
     }
+    tables_->sessions.ports.visit([&](const session::PortTable::Use& use) {
+        for (const auto live : use.live) flows.ports += live;
+    });
     if (used != flows.live.size())
         flows.wrong.push_back(std::to_string(used) + " connections held against limits, " +
                               std::to_string(flows.live.size()) + " live");
@@ -301,6 +304,10 @@ std::vector<std::string> Gateway::leftovers() const {
         if (use.half_open[0] + use.half_open[1] != 0)
             wrong.push_back("unanswered connections held against a limit");
     }
+    tables_->sessions.ports.visit([&](const session::PortTable::Use& use) {
+        for (const auto blocks : use.blocks)
+            if (blocks != 0) wrong.push_back(std::to_string(blocks) + " blocks of ports");
+    });
     const auto& fragments = tables_->sessions.fragments;
     if (fragments.held() != 0) wrong.push_back(std::to_string(fragments.held()) + " fragments");
     if (fragments.datagrams() != 0)

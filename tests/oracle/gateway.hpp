@@ -62,6 +62,7 @@ class Gateway final : public Tables {
         };
         std::vector<One> live;
         std::uint64_t unanswered = 0;  // as counted against limits
+        std::uint64_t ports = 0;       // of NAT gateways' addresses, by the gauge
         std::vector<std::string> wrong;
     };
     [[nodiscard]] Flows flows() const;

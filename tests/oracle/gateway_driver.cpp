@@ -8,7 +8,8 @@
 //       a fate: [[[port, hex], ...], [[reason, VNI, packets], ...], walked, explained or null,
 //           [the tuple with which a connection that it opened leaves, ...]];
 //       `explain`: {source_vni, source, destination, ...} → [verdict, reason] before it is sent
-//   {"op": "flows"}     → {"live": [[VNI, tuple, VNI, tuple]], "unanswered": N, "wrong": [...]}
+//   {"op": "flows"}     → {"live": [[VNI, tuple, VNI, tuple]], "unanswered": N, "ports": N,
+//   "wrong": [...]}
 //   {"op": "leftovers"} → {"left": [...]}
 //   {"op": "cells"}     → {"cells": [state][direction][event]}
 // An answer with "error" tells what part of the product refused and why.
@@ -130,8 +131,10 @@ json::object Oracle::flows() const {
     for (const auto& one : flows.live)
         live.push_back(
             json::array{one.from.value, words(one.forward), one.to.value, words(one.reverse)});
-    return {
-        {"live", std::move(live)}, {"unanswered", flows.unanswered}, {"wrong", words(flows.wrong)}};
+    return {{"live", std::move(live)},
+            {"unanswered", flows.unanswered},
+            {"ports", flows.ports},
+            {"wrong", words(flows.wrong)}};
 }
 
 json::object Oracle::answer(const json::value& request) {

@@ -26,8 +26,10 @@ class Ports:
         wrong = []
         if source not in self.gateway.policy.addresses_of(nat):
             wrong.append(f"{source} is not the NAT gateway's")
-        if (destination, protocol, destination_port) != (arrives[1], arrives[2], arrives[4]):
-            wrong.append("more than the source was translated")
+        leaves = connection.decision.leaves
+        if (destination, protocol, destination_port) != (
+                leaves.destination, leaves.protocol, leaves.destination_port):
+            wrong.append("another destination was chosen, too")
         if port < 1024:
             wrong.append(f"port {port} is reserved")
         owner = nat, connection.sender
@@ -43,7 +45,9 @@ class Ports:
         connection.block = block
         block.users.add(connection)
         mapping = self.mappings.setdefault((*owner, protocol, arrives[0], arrives[3]), {})
-        if any(users for other, users in mapping.items() if other != (source, port)):
+        # One with an address that is the NAT gateway's no more is about to end.
+        if any(users for other, users in mapping.items()
+               if other != (source, port) and self.usable({other[0]}, nat)):
             wrong.append(f"a private port has two public ones: {mapping.keys()} and {source, port}")
         connection.mapping = mapping.setdefault((source, port), set())
         connection.mapping.add(connection)

@@ -43,6 +43,8 @@ class Decision:
     route: str | None = None  # its destination prefix
     # A NAT gateway whose address and port the connection gets; `leaves` has them once chosen.
     nat: str | None = None
+    # Whether what admitted it persists, as egress and as ingress.
+    persists: tuple = (False, False)
     # (elastic IP, direction) of each meter of this direction, as seen by its endpoint.
     meters: tuple = ()
 
@@ -156,16 +158,23 @@ class Policy:
 
     def judge_groups(self, endpoint, direction, packet, remote):
         """(reason or None, ids of the rules that may be named)"""
-        matching = [rule for group in self.world["endpoints"][endpoint]["security_group_ids"]
-                    for rule in self.world["security-groups"][group]["rules"]
+        groups = [self.world["security-groups"][group]
+                  for group in self.world["endpoints"][endpoint]["security_group_ids"]]
+        matching = [(rule, group.get("persist_established", False)) for group in groups
+                    for rule in group["rules"]
                     if rule["direction"] == direction and self.rule_matches(rule, packet, remote)]
-        if not matching:
-            return f"{direction}_no_rule", frozenset()
         # The lowest number first; deny before allow.
-        first = min((rule["priority"], rule["action"] == "allow") for rule in matching)
-        decisive = [rule for rule in matching if (rule["priority"], rule["action"] == "allow") == first]
-        ids = frozenset(rule["id"] for rule in decisive)
-        return (None if first[1] else f"{direction}_denied"), ids
+        first = min(((rule["priority"], rule["action"] == "allow") for rule, _ in matching),
+                    default=(None, False))
+        decisive = [(rule, persists) for rule, persists in matching
+                    if (rule["priority"], rule["action"] == "allow") == first]
+        ids = frozenset(rule["id"] for rule, _ in decisive)
+        if first[1]:
+            self.persists[direction] = decisive[0][1]
+            return None, ids
+        if self.persists[direction]:  # what admitted it once holds
+            return None, frozenset()
+        return f"{direction}_{'denied' if matching else 'no_rule'}", ids
 
     # --- routes --------------------------------------------------------------------------------
 
@@ -210,10 +219,12 @@ class Policy:
 
     # --- the walk ------------------------------------------------------------------------------
 
-    def decide(self, packet, held=None):
-        """`packet`: a dict, see packets.py. `held`: the address and port of a NAT gateway that the
-        connection has already."""
+    def decide(self, packet, held=None, persists=(False, False)):
+        """`packet`: a dict, see packets.py. Of a connection that is judged anew, `held`: the address
+        and port that it has of a NAT gateway, and which; `persists`: whether a rule of a group with
+        persist_established admitted it, as egress, as ingress."""
         self.held = held
+        self.persists = {"egress": persists[0], "ingress": persists[1]}
         arrives = Tuple(packet["source"], packet["destination"], packet["protocol"],
                         packet["source_port"], packet["destination_port"])
         self.packet = packet
@@ -316,10 +327,12 @@ class Policy:
     def through_nat(self, arrives, sender, told, nat, held):
         if self.is_roce(arrives):
             return drop("roce_not_translated", **told)
-        query = arrives.protocol == ICMP and arrives.destination_port >> 8 in (8, 13)
+        query = arrives.protocol == ICMP and arrives.destination_port >> 8 in (0, 8, 13, 14)
         if arrives.protocol not in (TCP, UDP) and not query:
             return drop("nat_protocol", **told)
-        source, port = self.held if held else (self.addresses_of(nat)[0], 0)
+        if self.held and not held and self.held[2] == nat:
+            return drop("nat_gateway_unknown", **told)  # it has lost the address
+        source, port = self.held[:2] if held else (self.addresses_of(nat)[0], 0)
         leaves = Tuple(source, arrives.destination, arrives.protocol, port, arrives.destination_port)
         return self.beyond(leaves, sender, {**told, "nat": nat})
 
@@ -335,7 +348,8 @@ class Policy:
             return drop("private_destination", **told)
         if not self.mac_fits(sender, None):
             return drop("inner_wrong_mac", **told)
-        return Decision("forward", leaves=leaves, destination_vni=0, sender=sender, **told)
+        return Decision("forward", leaves=leaves, destination_vni=0, sender=sender,
+                        persists=(self.persists["egress"], False), **told)
 
     def from_uplink(self, arrives):
         reason = self.stranger_outside(arrives.source)
@@ -343,7 +357,8 @@ class Policy:
             return drop(reason)
         target = self.elastic_with(address(arrives.destination))
         if target is None and self.nat_with(arrives.destination):
-            return drop("nat_filtered")  # it lets in replies only
+            # It lets in replies only.
+            return drop("roce_not_translated" if self.is_roce(arrives) else "nat_filtered")
         if target is None:
             return drop("unknown_public_address")
         return self.to_elastic(arrives, target, {})
@@ -372,7 +387,9 @@ class Policy:
         reason, ingress = self.judge_groups(receiver, "ingress", leaves, address(leaves.source))
         if reason:
             return drop(reason, ingress_rules=ingress, **told)
-        return Decision("forward", leaves=leaves, destination=receiver, sender=sender, vtep=self.vteps_of(receiver)[0],
+        persists = self.persists["egress"], self.persists["ingress"]
+        return Decision("forward", leaves=leaves, destination=receiver, sender=sender, persists=persists,
+                        vtep=self.vteps_of(receiver)[0],
                         bridged=bridged, inner_destination_mac=spec["mac"],
                         destination_vni=self.world["vpcs"][self.vpc_of(receiver)]["vni"],
                         ingress_rules=ingress, **told)

@@ -19,9 +19,9 @@ from policy import ICMP, ICMPV6, SCTP, TCP, UDP
 ICMP_OPPOSITE = {ICMP: {8: 0, 0: 8, 13: 14, 14: 13}, ICMPV6: {128: 129, 129: 128}}
 ICMP_REPLIES = {ICMP: (0, 14), ICMPV6: (129,)}
 # Seconds; RFC 5382, 7857, 4787, 5508, 9260.
-TIMEOUTS = {"tcp_established": 7440, "tcp_transitory": 240, "tcp_closed": 240, "udp_two_way": 300,
-            "udp_one_way": 120, "icmp": 60, "sctp_two_way": 300, "sctp_one_way": 60,
-            "other_two_way": 300, "other_one_way": 120}
+TIMEOUTS = {"tcp_established": 7440, "tcp_transitory": 240, "tcp_time_wait": 240, "udp": 300,
+            "udp_unanswered": 120, "icmp": 60, "sctp": 300, "sctp_unanswered": 60, "other": 300,
+            "other_unanswered": 120}
 # Their checksums cover addresses where nobody can mend them: DCCP, AH, UDP-Lite.
 UNTRANSLATABLE = (33, 51, 136)
 # What is told to the sender beside the drop: (ICMP type, code), (ICMPv6 type, code).
@@ -89,7 +89,7 @@ class Connection:
         if self.protocol in ICMP_OPPOSITE:
             return "icmp"
         name = {UDP: "udp", SCTP: "sctp"}.get(self.protocol, "other")
-        return f"{name}_{'two' if all(self.seen) else 'one'}_way"
+        return name if all(self.seen) else f"{name}_unanswered"
 
 
 class Gateway:
@@ -127,12 +127,16 @@ class Gateway:
                 self.end(connection)
         return self.fragments.expire()
 
+    def vpc_of(self, connection):
+        """The VPC that it counts for: the sender's, or else the receiver's."""
+        return self.world["vpcs"].get(self.policy.vpc_with(connection.keys[0][0] or connection.keys[1][0]), {})
+
     def is_homeless(self, connection):
-        """The VPC that it counts for, the sender's or else the receiver's, is gone."""
-        return self.policy.vpc_with(connection.keys[0][0] or connection.keys[1][0]) is None
+        return not self.vpc_of(connection)
 
     def time_of(self, connection):
-        return TIMEOUTS[connection.timeout()]
+        name = connection.timeout()
+        return self.vpc_of(connection).get("timeouts", {}).get(name, TIMEOUTS[name])
 
     def live(self):
         return [connection for connection, direction in self.table.values() if direction == 0]
@@ -248,11 +252,11 @@ class Gateway:
     def follow(self, p, connection, direction):
         if connection.judged != self.state_of_policy:
             known = self.sender_fault(p, connection, direction) is None
-            gone = connection.sender and connection.sender not in self.world["endpoints"]
+            gone = self.is_of_nobody(connection)
             verdict = self.judge_anew(connection)
             if verdict != "allowed":
                 self.end(connection)
-                if gone and known:  # the connection of nobody: refused, or somebody else's by now
+                if gone and known:  # refused, or somebody else's, or with another address by now
                     verdict = "denied" if self.seen_dropped("policy_changed") else "replaced"
                 if verdict == "denied" and known:
                     return self.dropped(p, "policy_changed", told=False)
@@ -261,6 +265,14 @@ class Gateway:
         if fault:
             return self.dropped(p, fault, told=False)
         return self.carry(p, connection, direction)
+
+    def is_of_nobody(self, connection):
+        """Its sender is gone, or its NAT gateway has lost the address."""
+        nat = connection.decision.nat
+        if nat and (nat not in self.world["nat-gateways"] or
+                    connection.decision.leaves.source not in self.policy.addresses_of(nat)):
+            return True
+        return connection.sender and connection.sender not in self.world["endpoints"]
 
     def judge_anew(self, connection):
         """allowed, denied, or replaced: what its first packet would open now is another."""
@@ -278,8 +290,8 @@ class Gateway:
             if owner != connection.sender:
                 again["source_mac"] = spec["mac"]
         was = connection.decision
-        held = (was.leaves.source, was.leaves.source_port) if was.nat else None
-        decision = self.policy.decide(again, held)
+        held = (was.leaves.source, was.leaves.source_port, was.nat) if was.nat else None
+        decision = self.policy.decide(again, held, was.persists)
         if decision.verdict != "forward":
             return "denied"
         if (decision.leaves, decision.destination_vni, decision.destination, decision.sender) != (
@@ -321,7 +333,8 @@ class Gateway:
         if tos is None:
             return self.dropped(p, "ecn_invalid", told=False)
         if connection.tcp and not p.get("follows"):
-            verdict = connection.tcp.segment(direction, p)
+            verdict = connection.tcp.segment(
+                direction, p, self.vpc_of(connection).get("tcp_window_check", False))
             if verdict == "new":
                 self.end(connection)
                 return self.first(p)
@@ -338,6 +351,8 @@ class Gateway:
 
     def clamp(self, p, connection, direction, mtu):
         """Of a SYN across subnets or to the outside: with an MSS that both directions carry."""
+        if not self.vpc_of(connection).get("mss_clamping", True):
+            return p
         if "mss" not in p or not p["flags"] & tcp.SYN or connection.decision.bridged or p.get("follows"):
             return p
         back = self.mtu_towards(self.end_of(connection, direction), p)

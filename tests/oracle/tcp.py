@@ -37,16 +37,19 @@ class Tcp:
         """The name of how long it may idle."""
         if self.step == "open" and not self.closed and not self.doubted:
             return "tcp_established"
-        return "tcp_closed" if self.step in ("over", "reset") else "tcp_transitory"
+        return "tcp_time_wait" if self.step in ("over", "reset") else "tcp_transitory"
 
     # --- judging: pass (noted), ignore (carried, not noted), new (another connection), or a reason
 
-    def segment(self, end, p):
+    def segment(self, end, p, checked=False):
+        """`checked`: data out of the window are dropped, too."""
         flags = p["flags"] & (FIN | SYN | RST | ACK)
         if flags == SYN:
             verdict = self.syn(end)
         elif flags == SYN | ACK:
             verdict = self.syn_ack(end)
+        elif flags == ACK and checked and not self.fits(end, p):
+            verdict = "tcp_out_of_window"
         elif flags == ACK:
             verdict = self.ack(end)
         elif flags == FIN | ACK:
@@ -123,6 +126,19 @@ class Tcp:
         """The largest that the receiver of end's segments can offer (RFC 7323 section 2.2)."""
         scaled = None not in self.scale
         return 0xFFFF << (self.scale[1 - end] if scaled else 0)
+
+    def fits(self, end, p):
+        """A segment of a live connection that its receiver could take (RFC 9293 section 3.10.7.4), or
+        a retransmission; it acknowledges what was sent."""
+        if self.step not in ("open", "over", "reset"):
+            return True
+        sent, expected, window = self.sent[1 - end], self.expected(end), self.window(end)
+        if sent is not None and after(sent, p["ack"]) < 0:
+            return False
+        octets = octets_of(p)
+        if not octets or expected is None:
+            return True
+        return after(p["seq"], expected) < window and after(p["seq"] + octets, expected) >= -window
 
     def place_of_fin(self, end, p):
         """The segment that the FIN closes fits the receiver's window, or lies before it."""

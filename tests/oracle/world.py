@@ -24,6 +24,10 @@ POOL = "203.0.113.0/26"
 # Outside of every VPC.
 INTERNET = ("8.8.8.8", "192.0.2.200", "198.51.100.20", "203.0.113.200")
 MOST_ENDPOINTS = 14
+# Seconds that a VPC may set.
+TIMEOUTS = {"tcp_established": (7440, 8000), "tcp_transitory": (240, 300), "tcp_time_wait": (1, 4, 60, 240),
+            "udp": (120, 240, 300), "udp_unanswered": (120, 180), "icmp": (60, 120), "sctp": (60, 300),
+            "sctp_unanswered": (60, 117), "other": (10, 60, 300), "other_unanswered": (10, 20, 120)}
 CIDRS = ("10.0.0.0/16", "10.0.0.0/24", "10.0.1.0/24", "10.0.0.12/32", "8.8.8.0/24", "203.0.113.0/26",
          "203.0.113.16/28", "fd00:1:1::/64", "fd00::/16")
 
@@ -31,9 +35,10 @@ CIDRS = ("10.0.0.0/16", "10.0.0.0/24", "10.0.1.0/24", "10.0.0.12/32", "8.8.8.0/2
 class World(dict):
     """kind → {id: fields}. `changed` collects (kind, id) until take_changes()."""
 
-    def __init__(self, seed, generous=False, nat=False):
-        """`generous`: rules and routes let most packets pass. `nat`: some VPCs have a NAT gateway."""
-        self.generous, self.with_nat = generous, nat
+    def __init__(self, seed, generous=False, nat=False, settings=False):
+        """`generous`: rules and routes let most packets pass. `nat`: some VPCs have a NAT gateway.
+        `settings`: VPCs have time-outs and checks of their own, groups may persist."""
+        self.generous, self.with_nat, self.with_settings = generous, nat, settings
         super().__init__((kind, {}) for kind in KINDS)
         self.random = random.Random(seed)
         self.turn = seed * 20
@@ -91,7 +96,8 @@ class World(dict):
     def add_vpc(self, number):
         # The first two have the same addresses.
         base = 0 if number < 2 else number
-        vpc = self.put("vpcs", {"cidrs": [f"10.{base}.0.0/16", f"fd00:{base + 1:x}::/32"], "vni": 100 + number})
+        vpc = self.put("vpcs", {"cidrs": [f"10.{base}.0.0/16", f"fd00:{base + 1:x}::/32"], "vni": 100 + number,
+                                **self.some_settings()})
         for main in (True, False):
             self.put("route-tables", {"vpc_id": vpc, "routes": [], "is_main": main})
         for _ in range(self.random.randint(1, 3)):
@@ -113,6 +119,25 @@ class World(dict):
                 self.add_route(table)
         if self.with_nat and self.chance(0.7):
             self.add_nat_gateway(vpc)
+
+    def some_settings(self):
+        if not self.with_settings or self.chance(0.4):
+            return {}
+        return {"timeouts": self.some_timeouts(), "tcp_window_check": self.chance(0.5),
+                "mss_clamping": self.chance(0.7)}
+
+    def some_timeouts(self):
+        return {name: self.random.choice(seconds) for name, seconds in TIMEOUTS.items() if self.chance(0.5)}
+
+    def change_settings(self):
+        vpc = self.pick("vpcs")
+        if self.chance(0.5):
+            self.touch("vpcs", vpc)["timeouts"] = self.some_timeouts()
+            return
+        # All groups of a VPC do: where two rules are equal, either may be named as the one that decided.
+        persists = self.chance(0.5)
+        for group in [key for key, spec in self["security-groups"].items() if spec["vpc_id"] == vpc]:
+            self.touch("security-groups", group)["persist_established"] = persists
 
     def add_nat_gateway(self, vpc):
         addresses = [one for one in (self.new_elastic_ip() for _ in range(self.random.randint(1, 2))) if one]
@@ -288,7 +313,8 @@ class World(dict):
             self.change_membership, self.change_endpoints, self.change_elastic_ip,
             self.change_elastic_ip, self.change_route, self.change_host, self.change_prefix_list,
             self.change_source_check, self.change_subnet, self.change_vpc,
-            *((self.change_nat_gateway,) * 2 if self.with_nat else ())))
+            *((self.change_nat_gateway,) * 2 if self.with_nat else ()),
+            *((self.change_settings,) * 2 if self.with_settings else ())))
         change()
         return change.__name__
 
