@@ -55,7 +55,7 @@ bool private_leaves(const wire::Headers& headers, std::uint32_t target,
 
 // A datagram that may be fragmented, or is, leaves with an identification of the shared address's
 // own; all its fragments with the same (session/identification.hpp). Its addresses are translated.
-void renumber(Worker::State& state, std::uint8_t* ip) {
+[[gnu::noinline, gnu::cold]] void renumber(Worker::State& state, std::uint8_t* ip) {
     namespace v4 = wire::ipv4;
     const std::uint16_t word = wire::load16(ip + v4::kFragment).host();
     const bool fragment = (word & (v4::kMoreFragments | v4::kOffsetMask)) != 0;
@@ -156,10 +156,11 @@ template <class Family>
     std::uint8_t* ip = frame + headers.l3;
     if constexpr (std::is_same_v<Family, session::Ipv4>) {
         if (!adjacency->bridged) decrement_ttl_ipv4(ip);
-        if ((target & session::kTranslated) != 0)
+        if ((target & session::kTranslated) != 0) {
             translate_ipv4(ip, frame + headers.l4, headers.protocol, flow.rewrite);
-        if ((target & session::kSharedSource) != 0) [[unlikely]]
-            renumber(state, ip);
+            if ((target & session::kSharedSource) != 0) [[unlikely]]
+                renumber(state, ip);
+        }
     } else {
         if (!adjacency->bridged) --ip[wire::ipv6::kHopLimit];
     }
