@@ -70,6 +70,9 @@ struct Shared : Gateway {
         const std::size_t l4 = 14 + 20;
         return wire::load16(&frame[frame[14 + 9] == 1 ? l4 + 4 : l4]).host();
     }
+    static std::uint16_t identification_of(const Bytes& frame) {
+        return wire::load16(&frame[14 + wire::ipv4::kIdentification]).host();
+    }
     Bytes open(const Machine& machine, const IpAddress& to, const Layer& upper) {
         receive(kUnderlay, frame_of(machine, from_to(ip4(machine.address, to), upper)));
         return uplinked();
@@ -412,8 +415,22 @@ TEST_CASE_METHOD(Shared, "fragments follow their first one through the NAT gatew
     CHECK(port_of(first) >= 1024);
     for (const Bytes* frame : {&first, &second})
         CHECK(wire::load_v4(&(*frame)[14 + wire::ipv4::kSource]) == address);
+    CHECK(identification_of(first) == identification_of(second));
     CHECK(connections() == 1);
     CHECK(live() == 1);
+}
+
+TEST_CASE_METHOD(Shared, "datagrams of two endpoints with one identification leave with two") {
+    const auto number = [&](const Machine& from) {
+        Ipv4 header = ip4(from.address, server);
+        header.identification = 77;
+        header.flags_and_offset = 0;
+        receive(kUnderlay, frame_of(from, from_to(header, udp(4000, 53))));
+        return identification_of(uplinked());
+    };
+    const std::uint16_t first = number(a);
+    CHECK(number(b) != first);
+    CHECK(number(a) != first);
 }
 
 TEST_CASE_METHOD(Shared, "a walk of an earlier moment takes no port that is another's by now") {
