@@ -16,6 +16,12 @@ NatPort port_of(std::uint8_t protocol, const IpAddress& address, std::uint16_t p
             {address.to_v4(), port}};
 }
 
+// As exactly as the log can say it: a tick is too coarse.
+void tell(Worker::State& state, session::BlockEvent event) {
+    event.time = state.now;
+    state.blocks.push(event);
+}
+
 }  // namespace
 
 DropReason PortClaim::hold() {
@@ -49,7 +55,7 @@ DropReason PortClaim::take(Tuple& leaves, unsigned attempt) {
                              .ports_per_endpoint = nat.ports_per_endpoint,
                              .addresses = nat.addresses},
                             source_.at.address, want, random_ + attempt, state_.tick);
-    if (taken.assigned) state_.blocks.push(*taken.assigned);
+    if (taken.assigned) tell(state_, *taken.assigned);
     if (taken.reason != DropReason::none) return taken.reason;
     source_.at.port = leaves.source_port = taken.port;
     if (nat.remembers_remote &&
@@ -109,7 +115,7 @@ void expire_ports(Worker::State& state) {
     std::array<session::BlockEvent, 16> released;
     const std::size_t count =
         ports.expire(state.block_cursor, state.shared.workers, share, state.tick, released);
-    for (std::size_t i = 0; i < count; ++i) state.blocks.push(released[i]);
+    for (std::size_t i = 0; i < count; ++i) tell(state, released[i]);
 }
 
 policy::NatPorts::Choice NatPorts::choose(const policy::NatRequest& request) const {
