@@ -11,11 +11,14 @@
 
 namespace sluice::worker {
 
-// Figure 4 of it, on the inner IP header and on `traffic_class`, which is its own. False: the
-// packet must be dropped.
+// Figure 4 of it, on the inner IP header; `traffic_class` is what that has afterwards. False: the
+// packet must be dropped. A packet that is looked at again, as the first of another connection, has
+// its mark already.
 inline bool combine_ecn(std::uint8_t* ip, const wire::Headers& headers,
                         std::uint8_t& traffic_class) {
     constexpr std::uint8_t kEct1 = 1, kEct0 = 2, kCe = 3;
+    traffic_class = headers.has(wire::kInnerV6) ? static_cast<std::uint8_t>(ip[0] << 4 | ip[1] >> 4)
+                                                : ip[wire::ipv4::kTos];
     const std::uint8_t outer = headers.outer_ecn;
     const std::uint8_t inner = traffic_class & 3;
     if (outer == kCe && inner == 0) return false;
