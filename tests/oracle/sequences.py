@@ -254,7 +254,8 @@ def play(driver, met, events):
 def run_seed(driver, seed, met, rules, events):
     """A new cloud; `events` collects what happens, so that it can be played again."""
     rng = random.Random(seed)
-    cloud = world.World(seed, generous=rng.random() < 0.8, nat=rng.random() < 0.5)
+    cloud = world.World(seed, generous=rng.random() < 0.8, nat=rng.random() < 0.5,
+                        settings=rng.random() < 0.5)
     run = Run(driver, met, rules)
 
     def event(kind, what):
