@@ -104,6 +104,8 @@ def cookie_masks_choose_entries(target, _):
 def every_family_and_field_comes_back_as_it_went(target, _):
     clean(target)
     sent = [
+        "table=1,tun_id=9,actions=set_field:9->reg0,set_field:0x10003e8->pkt_mark,"
+        "set_field:0x130000b4->pkt_mark,goto_table:2",
         "table=2,ip,dl_src=02:00:00:00:00:05,nw_src=10.0.0.5,reg0=5,"
         "actions=set_field:9->reg2,set_field:2->reg9,goto_table:3",
         "table=3,ipv6,ipv6_dst=fd00::1,reg0=5,actions=set_field:02:00:00:00:00:01->eth_src,"
@@ -124,6 +126,8 @@ def every_family_and_field_comes_back_as_it_went(target, _):
     expect(len([f for f in flows(target) if "in_port" not in f]) == len(sent), got)
     expect(any("set_field:0x4->reg4,set_field:0x8->reg4" in f for f in flows(target)),
            "a set keeps its members")
+    expect(any("set_field:0x10003e8->pkt_mark,set_field:0x130000b4->pkt_mark" in f
+               for f in flows(target)), "so do settings")
 
 
 @case
@@ -144,6 +148,10 @@ def what_a_table_cannot_hold_is_refused_by_name(target, _):
             ("table=1,tun_id=5,actions=set_field:5->reg1,goto_table:2", "OFPBAC_BAD_SET_TYPE"),
             ("table=1,tun_id=5,actions=set_field:0->reg0,goto_table:2",
              "OFPBAC_BAD_SET_ARGUMENT"),
+            # No such setting, not of this table, out of range.
+            *((f"table=1,tun_id=5,actions=set_field:5->reg0,set_field:{setting}->pkt_mark,"
+               "goto_table:2", "OFPBAC_BAD_SET_ARGUMENT")
+              for setting in ("0xf000001", "0x28000001", "0x13000077")),
             ("table=1,tun_id=5,actions=output:1", "OFPBAC_BAD_TYPE"),
             ("table=1,tun_id=5,actions=write_metadata:1", "OFPBIC_UNSUP_INST"),
             ("table=1,priority=7,tun_id=5,actions=set_field:5->reg0,goto_table:2",

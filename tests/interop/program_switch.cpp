@@ -54,7 +54,9 @@ void add_endpoint(Changes& changes, std::uint32_t number) {
 
 Changes first_state() {
     Changes changes;
-    changes.put.push_back(openflow::VniRow{Vni{77}, VpcId{5}, Cookie{5}}.encode());
+    openflow::Settings settings;
+    settings.put(openflow::Setting::connections, 1000).put(openflow::Setting::udp, 180);
+    changes.put.push_back(openflow::VniRow{Vni{77}, VpcId{5}, Cookie{5}, settings}.encode());
     for (std::uint32_t host = 1; host <= 4; ++host)
         changes.put.push_back(openflow::HostRow{
             HostId{host},
@@ -91,6 +93,7 @@ Changes first_state() {
         if (rule != 4) row.port_min = row.port_max = static_cast<std::uint16_t>(80 + rule);
         if (rule == 5) row.remote_prefix = Prefix{v4(0xc0a80000), 112};
         if (rule == 6) row.remote_group = GroupId{9};
+        row.persists = rule == 5;
         row.cookie = Cookie{300 + rule};
         changes.put.push_back(row.encode());
     }
