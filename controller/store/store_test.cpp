@@ -35,7 +35,11 @@ model::ResourcePtr vpc(std::uint64_t number, std::uint8_t id, const std::string&
     resource.id.bytes[15] = id;
     resource.name = name;
     resource.project = "blue";
-    resource.spec = model::Vpc{{*parse_prefix("10.0.0.0/16")}, Vni{7}, "gw1"};
+    model::Vpc network;
+    network.cidrs = {*parse_prefix("10.0.0.0/16")};
+    network.vni = Vni{7};
+    network.gateway = "gw1";
+    resource.spec = std::move(network);
     return std::make_shared<model::Resource>(resource);
 }
 
