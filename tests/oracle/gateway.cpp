@@ -186,10 +186,20 @@ void Gateway::turn() {
 }
 
 Gateway::Fate Gateway::advance(std::uint64_t nanoseconds) {
-    // Ageing takes a second or two to come round; here it has all the turns that it wants, also
-    // for several datagrams in one bucket of fragments.
+    // Ports that have rested are looked at a part in each tick: some ticks come one after another.
+    // Connections age in rounds: the last step is a whole one, and has all the turns that it wants,
+    // also for several datagrams in one bucket of fragments.
     constexpr unsigned kTurns = 1024;
-    now_ += nanoseconds;
+    constexpr std::uint64_t kTick = session::nanoseconds(1), kRound = 32, kSingle = 40;
+    const std::uint64_t all = nanoseconds / kTick;
+    const std::uint64_t single = all > kRound ? std::min(kSingle, all - kRound) : 0;
+    const std::uint64_t end = now_ + nanoseconds;
+    now_ = end - (single + std::min(all, kRound)) * kTick;
+    for (std::uint64_t i = 0; i < single; ++i) {
+        worker_->turn();
+        now_ += kTick;
+    }
+    now_ = end;
     for (unsigned i = 0; i < kTurns; ++i) worker_->turn();
     worker::DropSample sample;
     while (worker_->samples().pop(sample)) {

@@ -3,6 +3,7 @@
 5382, 5508): its own address, a port in a block of the endpoint's, one mapping for a private port, no
 port of somebody else's before it has rested."""
 BLOCK = 64
+ROUND = 5  # seconds until a block that has rested is free at the latest
 REST = {6: 240, 17: 120, 1: 120}  # seconds
 
 
@@ -10,7 +11,8 @@ class Block:
     def __init__(self, owner):
         self.owner = owner
         self.users = set()
-        self.last = 0
+        self.last = 0  # packet
+        self.left = 0  # when its last user did
 
 
 class Ports:
@@ -57,6 +59,16 @@ class Ports:
             wrong.append(f"an endpoint has {blocks} blocks")
         return wrong
 
+    def has_all(self, p, nat):
+        """What is wrong with a refusal: the sender has fewer blocks, in use or resting, than it may."""
+        endpoint, protocol = self.gateway.policy.sender(p)[0], p["protocol"]
+        blocks = sum(one.owner == (nat, endpoint) and key[1] == protocol and (
+            bool(one.users) or self.gateway.now - one.last <= REST[protocol] + ROUND or
+            self.gateway.now - one.left <= ROUND)
+            for key, one in self.blocks.items())
+        most = self.gateway.world["nat-gateways"][nat]["ports_per_endpoint"]
+        return [] if blocks * BLOCK >= most else [f"refused a port with {blocks} blocks of {most} ports"]
+
     def usable(self, addresses, nat):
         return addresses <= set(self.gateway.policy.addresses_of(nat))
 
@@ -64,4 +76,5 @@ class Ports:
         if connection.block:
             connection.block.users.discard(connection)
             connection.block.last = max(connection.block.last, connection.last)
+            connection.block.left = self.gateway.now
             connection.mapping.discard(connection)

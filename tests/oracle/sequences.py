@@ -109,9 +109,7 @@ class Run:
         for kind in kinds:
             self.apply([{"kind": kind, "id": key, "spec": None} for key in self.gateway.world[kind]])
         self.advance(7441)  # for connections
-        self.advance(300)  # for ports of NAT gateways that rest; some blocks are looked at a tick
-        for _ in range(20):
-            self.advance(1)
+        self.advance(300)  # for ports of NAT gateways that rest
         self.check()
         left = self.driver.ask({"op": "leftovers"})["left"]
         if left:

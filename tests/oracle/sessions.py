@@ -176,6 +176,10 @@ class Gateway:
 
     def first(self, p):
         decision = self.decide(p)
+        if decision.nat and self.seen_dropped("nat_endpoint_ports"):
+            # Wherever it goes, it gets its source first.
+            self.wrong += self.ports.has_all(p, decision.nat)
+            return self.dropped(p, "nat_endpoint_ports")
         if decision.verdict == "answer":
             if "more" in p:  # the gateway puts nothing together
                 return self.dropped(p, "inner_fragment")
@@ -187,8 +191,6 @@ class Gateway:
             return self.dropped(p, refused, decision=decision)
         if decision.nat:
             decision = self.chosen(p, decision)
-            if decision is None:
-                return Outcome("drop", self.fate[1][0][0])
         connection = Connection(p, decision, self.now)
         if decision.nat:
             self.wrong += self.ports.take(connection, decision.nat, turned(connection.keys[1][1]))
@@ -209,13 +211,11 @@ class Gateway:
         return outcome
 
     def chosen(self, p, decision):
-        """With the address and port that the NAT gateway chose; None: it has none left."""
+        """With the address and port that the NAT gateway chose."""
         if self.fate[4]:
             source, _, _, port, _ = self.fate[4][0]
             leaves = dataclasses.replace(decision.leaves, source=source, source_port=port)
             return dataclasses.replace(decision, leaves=leaves)
-        if self.seen_dropped("nat_endpoint_ports"):
-            return None
         self.wrong.append("the NAT gateway chose no port")
         return dataclasses.replace(decision, leaves=dataclasses.replace(
             decision.leaves, source_port=p["source_port"]))

@@ -226,11 +226,23 @@ class Traffic:
         counted = p["length"] + bool(p["flags"] & 2) + bool(p["flags"] & 1)
         p["seq"] = (p["seq"] + ((p["seq"] + counted) % tcp.MODULUS == 0)) % tcp.MODULUS
 
+    def neighbour(self, p, vni):
+        """Somebody else of the VPC sends it, as itself."""
+        policy = self.gateway.policy
+        vpc, family = policy.vpc_with(vni), "ipv6" if ":" in p["source"] else "ip"
+        others = [(key, spec) for key, spec in policy.endpoints_of(vpc).items() if spec[family]] if vpc else []
+        if others:
+            key, spec = self.random.choice(others)
+            p |= {"source": spec[family], "source_mac": spec["mac"], "subnet_id": spec["subnet_id"],
+                  "vtep": policy.vteps_of(key)[0], "destination_mac": None}
+
     # --- fragments -------------------------------------------------------------------------------
 
     def in_pieces(self, p):
         """The first of the fragments of a packet; the others come later, or not, or twice."""
         rng = self.random
+        if p.get("seq", 0) > tcp.MODULUS - 300:  # for the same reason as in segment()
+            return p
         p = {**p, "df": False, "length": rng.choice((40, 64, 100)), "options": "", "scale": None}
         p.pop("mss", None)
         size = octets.ip_length(p) - (20 if "." in p["source"] else 40)
@@ -276,7 +288,9 @@ class Traffic:
             self.sender(p, connection, direction)
         else:
             p |= {"vtep": None, "source_mac": "02:ee:00:00:00:01"}
-        if self.chance(0.3):
+        if vni and self.chance(0.2):
+            self.neighbour(p, vni)
+        elif self.chance(0.3):
             p["source"] = rng.choice(("fd00:1:1::c", "2001:db8::7") if v6 else (
                 *packets.INTERNET, "10.0.0.12", "172.16.0.9", "203.0.113.12"))
         if self.chance(0.05):
