@@ -411,6 +411,7 @@ void PortTable::undo(const NatPort& port, Tick now) {
 std::size_t PortTable::expire(std::uint32_t& cursor, std::uint32_t stride, unsigned budget,
                               Tick now, std::span<BlockEvent> released) {
     std::size_t count = 0;
+    if (stride == 0) return count;
     for (; budget > 0 && count < released.size(); --budget, cursor += stride) {
         if (cursor >= high_water()) {
             cursor = cursor % stride;
@@ -444,12 +445,12 @@ std::size_t PortTable::expire(std::uint32_t& cursor, std::uint32_t stride, unsig
 std::uint32_t PortTable::add_owner(std::uint64_t key) {
     std::uint32_t at = kNone;
     {
-        const Locked locked(assigning_);
-        if (free_owner_ != kNone) {
-            at = free_owner_;
-            free_owner_ = owners_[at].next.load(kRelaxed);
-        } else if (untouched_owner_ <= capacity_) {
-            at = untouched_owner_++;
+        const Locked locked(common_.locked);
+        if (common_.free_owner != kNone) {
+            at = common_.free_owner;
+            common_.free_owner = owners_[at].next.load(kRelaxed);
+        } else if (common_.untouched_owner <= capacity_) {
+            at = common_.untouched_owner++;
         }
     }
     if (at == kNone) return kNone;
@@ -471,12 +472,12 @@ void PortTable::remove_owner(Owner& owner, std::uint32_t at) {
     while (link->load(kRelaxed) != at) link = &owners_[link->load(kRelaxed)].next;
     link->store(owner.next.load(kRelaxed), std::memory_order_release);
     owner.key.store(0, kRelaxed);
-    const Locked locked(assigning_);
-    owner.next.store(free_owner_, kRelaxed);
-    free_owner_ = at;
+    const Locked locked(common_.locked);
+    owner.next.store(common_.free_owner, kRelaxed);
+    common_.free_owner = at;
 }
 
-// Under `assigning_`. A slot whose address has no block in use may be another's.
+// Under the lock of blocks. A slot whose address has no block in use may be another's.
 PortTable::Address* PortTable::add_address(be32 address) {
     if (Address* known = find_address(address)) return known;
     const std::size_t start = spread(address.raw) >> 32;
@@ -494,7 +495,7 @@ PortTable::Address* PortTable::add_address(be32 address) {
 std::uint32_t PortTable::assign(std::uint32_t owner_index, const PortRequest& request, be32 address,
                                 std::uint64_t random) {
     const std::size_t space = index(request.space);
-    const Locked locked(assigning_);
+    const Locked locked(common_.locked);
     Address* slot = add_address(address);
     if (slot == nullptr) return kNone;
     // The first free place at or after a random one.
@@ -509,11 +510,11 @@ std::uint32_t PortTable::assign(std::uint32_t owner_index, const PortRequest& re
         if (free != 0) place = word * 64 + static_cast<unsigned>(std::countr_zero(free));
     }
     if (place == kBlocksPerSpace) return kNone;
-    std::uint32_t number = free_block_;
+    std::uint32_t number = common_.free_block;
     if (number != kNone)
-        free_block_ = blocks_[number].next.load(kRelaxed);
-    else if (untouched_.load(kRelaxed) <= capacity_)
-        number = untouched_.load(kRelaxed);
+        common_.free_block = blocks_[number].next.load(kRelaxed);
+    else if (common_.untouched.load(kRelaxed) <= capacity_)
+        number = common_.untouched.load(kRelaxed);
     if (number == kNone) return kNone;
 
     Block& block = blocks_[number];
@@ -536,8 +537,8 @@ std::uint32_t PortTable::assign(std::uint32_t owner_index, const PortRequest& re
     slot->used[space][place / 64].fetch_or(std::uint64_t{1} << place % 64, kRelaxed);
     slot->blocks[space].fetch_add(1, kRelaxed);
     slot->block[space][place].store(number, std::memory_order_release);
-    if (number == untouched_.load(kRelaxed))
-        untouched_.store(number + 1, std::memory_order_release);
+    if (number == common_.untouched.load(kRelaxed))
+        common_.untouched.store(number + 1, std::memory_order_release);
     return number;
 }
 
@@ -552,14 +553,14 @@ void PortTable::give_back(Block& block, std::uint32_t number) {
     link->store(block.next.load(kRelaxed), std::memory_order_release);
     owner.blocks[space].fetch_sub(1, kRelaxed);
     {
-        const Locked locked(assigning_);
+        const Locked locked(common_.locked);
         Address& slot = addresses_[block.slot.load(kRelaxed)];
         slot.block[space][within].store(kNone, std::memory_order_release);
         slot.used[space][within / 64].fetch_and(~(std::uint64_t{1} << within % 64), kRelaxed);
         slot.blocks[space].fetch_sub(1, kRelaxed);
         block.owner.store(kNone, std::memory_order_release);
-        block.next.store(free_block_, kRelaxed);
-        free_block_ = number;
+        block.next.store(common_.free_block, kRelaxed);
+        common_.free_block = number;
     }
     for (const auto& blocks : owner.blocks)
         if (blocks.load(kRelaxed) != 0) return;

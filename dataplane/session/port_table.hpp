@@ -166,7 +166,7 @@ class PortTable {
                        std::span<BlockEvent> released);
     // Blocks at and above it were never used.
     [[nodiscard]] std::uint32_t high_water() const {
-        return untouched_.load(std::memory_order_acquire);
+        return common_.untouched.load(std::memory_order_acquire);
     }
 
   private:
@@ -245,6 +245,16 @@ class PortTable {
     void give_back(Block& block, std::uint32_t index);
     Address* add_address(be32 address);
 
+    // What is changed under its lock only, on a line of its own.
+    struct alignas(64) Common {
+        Half locked{0};
+        Half untouched{1};
+        std::uint32_t free_block = kNone;
+        std::uint32_t free_owner = kNone;
+        std::uint32_t untouched_owner = 1;
+    };
+
+    Common common_;
     const std::array<std::uint32_t, kPortSpaces> rest_;
     std::uint32_t capacity_;
     std::size_t address_mask_, bucket_mask_;
@@ -253,12 +263,6 @@ class PortTable {
     mutable Array<Address> addresses_;
     mutable Array<Bucket> buckets_;
     Half now_{0};
-    // What follows is changed under `assigning_` only.
-    alignas(64) Half assigning_{0};
-    Half untouched_{1};
-    std::uint32_t free_block_ = kNone;
-    std::uint32_t free_owner_ = kNone;
-    std::uint32_t untouched_owner_ = 1;
 };
 
 }  // namespace sluice::session

@@ -31,10 +31,10 @@ class Locked {
 }  // namespace
 
 RemoteTable::RemoteTable(const Allocate& allocate, std::uint32_t capacity)
-    : capacity_(capacity),
-      mask_(std::bit_ceil(std::max(capacity, 64U)) - 1),
+    : mask_(std::bit_ceil(std::max(capacity, 64U)) - 1),
       pairs_(allocate, std::size_t{capacity} + 1),
-      buckets_(allocate, mask_ + 1) {}
+      buckets_(allocate, mask_ + 1),
+      capacity_(capacity) {}
 
 bool RemoteTable::has(std::uint32_t port, be32 remote) const {
     const std::uint64_t key = key_of(port, remote);
@@ -47,10 +47,10 @@ bool RemoteTable::has(std::uint32_t port, be32 remote) const {
 }
 
 std::uint32_t RemoteTable::take_free() {
-    const Locked locked(freeing_);
-    if (free_ == 0) return untouched_ <= capacity_ ? untouched_++ : 0;
-    const std::uint32_t at = free_;
-    free_ = pairs_[at].next.load(kRelaxed);
+    const Locked locked(common_.locked);
+    if (common_.free == 0) return common_.untouched <= capacity_ ? common_.untouched++ : 0;
+    const std::uint32_t at = common_.free;
+    common_.free = pairs_[at].next.load(kRelaxed);
     return at;
 }
 
@@ -84,9 +84,9 @@ void RemoteTable::remove(std::uint32_t port, be32 remote) {
             if (--pair.count != 0) return;
             link->store(pair.next.load(kRelaxed), std::memory_order_release);
             pair.key.store(0, kRelaxed);
-            const Locked freeing(freeing_);
-            pair.next.store(free_, kRelaxed);
-            free_ = at;
+            const Locked freeing(common_.locked);
+            pair.next.store(common_.free, kRelaxed);
+            common_.free = at;
             return;
         }
         link = &pair.next;

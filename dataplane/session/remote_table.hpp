@@ -45,12 +45,17 @@ class RemoteTable {
     }
     std::uint32_t take_free();
 
-    std::uint32_t capacity_;
+    // What is changed under its lock only, on a line of its own.
+    struct alignas(64) Common {
+        std::atomic<std::uint32_t> locked{0};
+        std::uint32_t free = 0, untouched = 1;
+    };
+
+    Common common_;
     std::size_t mask_;
     mutable Array<Pair> pairs_;
     mutable Array<Bucket> buckets_;
-    alignas(64) std::atomic<std::uint32_t> freeing_{0};
-    std::uint32_t free_ = 0, untouched_ = 1;
+    std::uint32_t capacity_;
 };
 
 }  // namespace sluice::session
