@@ -74,8 +74,12 @@ TcpJudgement judge_rst(TcpState state, const TcpCell& cell, const TcpSegment& se
     // The initiator refuses what an older connection's end acknowledges (section 3.5.1, figure 9)
     // or gives up.
     if (state == syn_sent) {
-        const bool wanted = segment.sequence == own.end.load(std::memory_order_relaxed) ||
-                            segment.sequence == peer.acknowledged.load(std::memory_order_relaxed);
+        // 0: nothing was seen yet, and no number to be believed by.
+        const auto is = [&](const std::atomic<std::uint32_t>& mark) {
+            const std::uint32_t value = mark.load(std::memory_order_relaxed);
+            return value != 0 && segment.sequence == value;
+        };
+        const bool wanted = is(own.end) || is(peer.acknowledged);
         return wanted ? TcpJudgement{TcpVerdict::ignore, cell.next}
                       : TcpJudgement{TcpVerdict::out_of_window, none};
     }

@@ -266,6 +266,8 @@ TEST_CASE("before the handshake a reset answers the SYN by acknowledging it") {
     CHECK(ends.judged(syn_sent, kResponder, reset).next == closed);
     CHECK(ends.judged(syn_sent, kInitiator, reset_at(5000)).next == closed);
     CHECK(ends.judged(syn_sent, kInitiator, reset_at(5001)).verdict == TcpVerdict::out_of_window);
+    // The responder has acknowledged nothing, not zero.
+    CHECK(ends.judged(syn_sent, kInitiator, reset_at(0)).verdict == TcpVerdict::out_of_window);
 }
 
 TEST_CASE("a FIN is believed in the window, ignored behind it, and dropped elsewhere") {
