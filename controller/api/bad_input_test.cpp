@@ -108,6 +108,7 @@ TEST_CASE("what is wrong with a host or endpoint is named, and nothing changes")
         {"NUL in a VTEP", "POST", "/v1/hosts", R"({"vteps":["192.0.2.9\u0000"]})", 422, {"/vteps/0"}},
         {"NUL in an IPv6 VTEP", "POST", "/v1/hosts", R"({"vteps":["2001:db8::9\u0000"]})", 422, {"/vteps/0"}},
         {"NUL in a word", "POST", "/v1/endpoints", start + R"(,"kind":"vm\u0000"})", 422, {"/kind"}},
+        {"more VTEPs than a gateway takes", "POST", "/v1/hosts", R"({"vteps":["192.0.2.5","192.0.2.6","192.0.2.7","192.0.2.8"]})", 422, {"/vteps"}},
         {"VTEP twice", "POST", "/v1/hosts", R"({"vteps":["192.0.2.9","192.0.2.9"]})", 422, {"/vteps/1"}},
         {"no host", "POST", "/v1/endpoints", R"({"subnet_id":")" + n.subnet + "\"}", 422, {"/host_id"}},
         {"host twice", "POST", "/v1/endpoints", start + R"(,"host_id":")" + host + "\"}", 422, {"/vtep"}},

@@ -5,12 +5,13 @@
 #include "controller/model/address.hpp"
 #include "controller/model/draft.hpp"
 #include "controller/model/mac.hpp"
+#include "dataplane/openflow/bounds.hpp"
 
 namespace sluice::model {
 namespace {
 
-constexpr std::size_t kMostVteps = 16;
-constexpr std::size_t kMostGroups = 16;       // of an endpoint: the endpoint table's limit
+using openflow::kMaximumGroups, openflow::kMaximumVteps;
+
 constexpr std::size_t kMostMembers = 10'000;  // of a group
 constexpr std::size_t kMostAllowed = 64;
 
@@ -35,8 +36,8 @@ bool is_member(const Endpoint* endpoint, const Ref<Kind::security_group>& group)
 
 void Planner::check_host(Draft& draft) {
     const auto& vteps = draft.spec<Host>().vteps;
-    if (vteps.empty() || vteps.size() > kMostVteps)
-        draft.fail("/vteps", "must have 1 to " + std::to_string(kMostVteps) + " addresses");
+    if (vteps.empty() || vteps.size() > kMaximumVteps)
+        draft.fail("/vteps", "must have 1 to " + std::to_string(kMaximumVteps) + " addresses");
     for (std::size_t i = 0; i < vteps.size(); ++i) {
         if (!is_station(vteps[i]))
             draft.fail(at("vteps", i), "is not an address that a host can have");
@@ -69,9 +70,9 @@ void Planner::check_endpoint(Draft& draft) {
             endpoint.security_group_ids->push_back({group->id});
     }
     auto& groups = *endpoint.security_group_ids;
-    if (groups.size() > kMostGroups)
+    if (groups.size() > kMaximumGroups)
         draft.fail("/security_group_ids",
-                   "has more than " + std::to_string(kMostGroups) + " groups");
+                   "has more than " + std::to_string(kMaximumGroups) + " groups");
     for (std::size_t i = 0; i < groups.size(); ++i) {
         const auto here = at("security_group_ids", i);
         if (state_.find(groups[i])->as<SecurityGroup>().vpc_id.id != vpc)

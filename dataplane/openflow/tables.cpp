@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/openflow/tables.hpp"
 
+#include "dataplane/openflow/bounds.hpp"
 #include "dataplane/openflow/row.hpp"
 
 namespace sluice::openflow {
 namespace {
 
 using enum MatchKind;
-
-constexpr std::size_t kMaximumGroups = 16;
 
 constexpr FieldSpec kPortMatch[] = {{Field::in_port, exact, true, "the receiving port"}};
 constexpr SetSpec kPortSet[] = {
@@ -241,7 +240,8 @@ Result<HostRow> HostRow::decode(const Entry& entry) {
         if (row.vteps.back().is_multicast())
             reader.fail(Field::address, "a VTEP is a unicast address");
     }
-    if (row.vteps.size() > 3) reader.fail(Field::address, "a host has at most three VTEPs");
+    if (row.vteps.size() > kMaximumVteps)
+        reader.fail(Field::address, "a host has at most three VTEPs");
     row.cookie = entry.cookie;
     return reader.result(std::move(row));
 }

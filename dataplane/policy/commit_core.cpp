@@ -5,10 +5,15 @@
 #include <string>
 #include <unordered_map>
 
+#include "dataplane/openflow/bounds.hpp"
 #include "dataplane/openflow/tables.hpp"
 #include "dataplane/policy/commit.hpp"
 
 namespace sluice::policy {
+
+static_assert(kMaximumGroups == openflow::kMaximumGroups &&
+              kMaximumVteps == openflow::kMaximumVteps);
+
 namespace {
 
 using openflow::EndpointRow;
