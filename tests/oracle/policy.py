@@ -219,11 +219,12 @@ class Policy:
 
     # --- the walk ------------------------------------------------------------------------------
 
-    def decide(self, packet, held=None, persists=(False, False)):
+    def decide(self, packet, held=None, persists=(False, False), public=None):
         """`packet`: a dict, see packets.py. Of a connection that is judged anew, `held`: the address
         and port that it has of a NAT gateway, and which; `persists`: whether a rule of a group with
-        persist_established admitted it, as egress, as ingress."""
-        self.held = held
+        persist_established admitted it, as egress, as ingress. `public`: which of a NAT gateway's
+        addresses it gets, if it gets one."""
+        self.held, self.public = held, public
         self.persists = {"egress": persists[0], "ingress": persists[1]}
         arrives = Tuple(packet["source"], packet["destination"], packet["protocol"],
                         packet["source_port"], packet["destination_port"])
@@ -332,7 +333,7 @@ class Policy:
             return drop("nat_protocol", **told)
         if self.held and not held and self.held[2] == nat:
             return drop("nat_gateway_unknown", **told)  # it has lost the address
-        source, port = self.held[:2] if held else (self.addresses_of(nat)[0], 0)
+        source, port = self.held[:2] if held else (self.public or self.addresses_of(nat)[0], 0)
         leaves = Tuple(source, arrives.destination, arrives.protocol, port, arrives.destination_port)
         return self.beyond(leaves, sender, {**told, "nat": nat})
 

@@ -176,6 +176,8 @@ class Gateway:
 
     def first(self, p):
         decision = self.decide(p)
+        if decision.nat:
+            decision = self.by_address(p, decision)
         if decision.nat and self.seen_dropped("nat_endpoint_ports"):
             # Wherever it goes, it gets its source first.
             self.wrong += self.ports.has_all(p, decision.nat)
@@ -209,6 +211,14 @@ class Gateway:
         outcome = self.carry(p, connection, 0)
         outcome.opened, outcome.decision = connection, decision
         return outcome
+
+    def by_address(self, p, decision):
+        """Whoever judges the packet behind the NAT gateway sees the address that this chose."""
+        for public in self.policy.addresses_of(decision.nat):
+            other = self.policy.decide(p, public=public)
+            if self.fate[4][0][0] == public if self.fate[4] else self.seen_dropped(other.reason):
+                return other
+        return decision
 
     def chosen(self, p, decision):
         """With the address and port that the NAT gateway chose."""
@@ -256,7 +266,8 @@ class Gateway:
             verdict = self.judge_anew(connection)
             if verdict != "allowed":
                 self.end(connection)
-                if gone and known:  # refused, or somebody else's, or with another address by now
+                if gone:  # refused, or somebody else's, or with another address by now
+                    known = True  # whoever has the MAC
                     verdict = "denied" if self.seen_dropped("policy_changed") else "replaced"
                 if verdict == "denied" and known:
                     return self.dropped(p, "policy_changed", told=False)
