@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 TCP, UDP, SCTP, ICMP, ICMPV6 = 6, 17, 132, 1, 58
 ROCE_PORT = 4791
+VXLAN_PORT = 4789
 # The registries of RFC 6890, whatever of them is not globally reachable. Laboratories number their
 # internet out of documentation blocks.
 DOCUMENTATION = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")

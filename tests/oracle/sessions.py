@@ -153,6 +153,9 @@ class Gateway:
     def packet(self, p, fate):
         """`fate`: what the product did with it, for choices that are a gateway's own."""
         self.fate, self.wrong = fate, []
+        if (p["vni"] and p["protocol"] == UDP and p.get("destination_port") == policy.VXLAN_PORT
+                and p.get("cut", (0, 0))[0] == 0):
+            return self.dropped(p, "inner_vxlan")
         if "quotes" in p:
             return self.error(p)
         return self.fragments.fragment(p) if "more" in p else self.ordinary(p)

@@ -20,6 +20,7 @@ WITHIN = [(family, protocol, more) for family, icmp in (("ipv4", 1), ("ipv6", 58
 CLASSES = list(itertools.product(("ingress", "egress"), ("allow", "allow", "deny"), WITHIN,
                                  (None, "cidr", "group", "list")))
 random.Random(0).shuffle(CLASSES)
+TURNS = 20  # of a cloud's rules
 POOL = "203.0.113.0/26"
 # Outside of every VPC.
 INTERNET = ("8.8.8.8", "192.0.2.200", "198.51.100.20", "203.0.113.200")
@@ -41,7 +42,8 @@ class World(dict):
         self.generous, self.with_nat, self.with_settings = generous, nat, settings
         super().__init__((kind, {}) for kind in KINDS)
         self.random = random.Random(seed)
-        self.turn = seed * 20
+        self.seed = seed
+        self.turn = seed * TURNS
         self.changed = {}
         self.build()
 
@@ -90,6 +92,9 @@ class World(dict):
             self.put("prefix-lists", {"cidrs": self.some_cidrs()})
         for number in range(self.random.randint(2, 3)):
             self.add_vpc(number)
+        # Up to where the next seed begins, so that a few dozen clouds have a rule of every kind.
+        while self.turn < (self.seed + 1) * TURNS:
+            self.add_rule(self.pick("security-groups"))
         for _ in range(self.random.randint(3, 8)):
             self.add_elastic_ip()
 
@@ -247,11 +252,16 @@ class World(dict):
 
     def add_rule(self, group):
         fields = self.touch("security-groups", group)
-        rule = self.random_rule(fields["vpc_id"])
         without_id = lambda r: {name: value for name, value in r.items() if name != "id"}
-        # A duplicate is refused by the API.
-        if without_id(rule) not in [without_id(other) for other in fields["rules"]]:
-            fields["rules"].append(rule)
+        have = [without_id(other) for other in fields["rules"]]
+        turn = self.turn
+        # The API refuses a duplicate: another of its kind, if there is one.
+        for _ in range(8):
+            self.turn = turn
+            rule = self.random_rule(fields["vpc_id"])
+            if without_id(rule) not in have:
+                fields["rules"].append(rule)
+                return
 
     def add_wide_rules(self, group):
         """Most groups let most things through, so that packets meet the tables behind them."""

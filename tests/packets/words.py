@@ -36,10 +36,10 @@ def tunnel(frame, outer=HOST1, vni=VNI, **options):
     return encapsulated(outer, vni, frame, **options)
 
 
-def outer(payload, protocol=17, **options):
-    """Any IPv4 packet from host1 to the gateway's VTEP."""
-    return ether(HOST1[0], HOST1[1], 0x0800,
-                 ipv4(options.pop("source", HOST1[2]), options.pop("destination", HOST1[3]),
+def outer(payload, protocol=17, host=HOST1, **options):
+    """Any IPv4 packet from a host to the gateway's VTEP."""
+    return ether(host[0], host[1], 0x0800,
+                 ipv4(options.pop("source", host[2]), options.pop("destination", host[3]),
                       protocol, payload, **options))
 
 

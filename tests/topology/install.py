@@ -115,7 +115,7 @@ trap 'kill $controller $gateway' EXIT
 echo "== met"
 for try in $(seq 100); do
   said=$(curl -s http://127.0.0.1:8080/v1/gateways || true)
-  case $said in *'"state":"active"'*) break ;; esac
+  case $said in *',"state":"active"'*) break ;; esac
   sleep 0.1
 done
 echo "$said"
