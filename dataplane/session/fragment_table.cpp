@@ -47,16 +47,21 @@ void FragmentTable::set(std::uint32_t slot, std::uint32_t vpc, std::uint32_t sen
     vpcs_[slot].most_of_sender.store(sender, kRelaxed);
 }
 
+namespace {
+// What a VPC sets for itself, 0: nothing, takes nothing from the others' share.
+std::uint32_t lower(std::uint32_t set, std::uint32_t share) {
+    return set != 0 ? std::min(set, share) : share;
+}
+}  // namespace
+
 std::uint32_t FragmentTable::vpc_bound(std::uint32_t slot) const {
     // What comes from the outside is everybody's: only its destinations are bounded.
     if (slot == 0) return limits_.held;
-    const std::uint32_t set = vpcs_[slot].most_held.load(kRelaxed);
-    return std::min(set != 0 ? set : limits_.held / limits_.vpc_part, limits_.held);
+    return lower(vpcs_[slot].most_held.load(kRelaxed), limits_.held / limits_.vpc_part);
 }
 
 std::uint32_t FragmentTable::sender_bound(std::uint32_t slot) const {
-    const std::uint32_t set = vpcs_[slot].most_of_sender.load(kRelaxed);
-    return set != 0 ? set : limits_.held / limits_.sender_part;
+    return lower(vpcs_[slot].most_of_sender.load(kRelaxed), limits_.held / limits_.sender_part);
 }
 
 std::uint64_t FragmentTable::hash(const IpAddress& address, std::uint64_t salt) const {

@@ -197,9 +197,9 @@ TEST_CASE("a VPC, and each of its senders, holds as many as was set for it") {
     CHECK(it.table.vpc_bound(slot) == 256);
     it.table.set(slot, 5, 3);
     CHECK(it.table.vpc_bound(slot) == 5);
-    const auto hold = [&](std::uint8_t host) {
+    const auto hold = [&](std::uint8_t host, std::uint32_t most = 20) {
         std::uint32_t held = 0;
-        while (held < 20 &&
+        while (held < most &&
                it.later(key(held + 1, 100, host), piece(800, 800)) == FragmentVerdict::held)
             ++held;
         return held;
@@ -209,6 +209,10 @@ TEST_CASE("a VPC, and each of its senders, holds as many as was set for it") {
     CHECK(it.table.held(slot) == 5);
     it.table.set(slot, 0, 0);
     CHECK(hold(13) == 20);
+    // Not more than its share, whatever it sets for itself: the rest is the others'.
+    it.table.set(slot, 1024, 1024);
+    CHECK(it.table.vpc_bound(slot) == 256);
+    CHECK(hold(14, 200) == 128);
     // Another VPC's are its own.
     CHECK(it.later(key(1, 101), piece(800, 800)) == FragmentVerdict::held);
     CHECK(it.table.held(key(1, 101).slot) == 1);

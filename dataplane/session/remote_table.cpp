@@ -30,8 +30,9 @@ class Locked {
 
 }  // namespace
 
-RemoteTable::RemoteTable(const Allocate& allocate, std::uint32_t capacity)
-    : mask_(std::bit_ceil(std::max(capacity, 64U)) - 1),
+RemoteTable::RemoteTable(const Allocate& allocate, std::uint32_t capacity, const HashSeed& seed)
+    : seed_(seed),
+      mask_(std::bit_ceil(std::max(capacity, 64U)) - 1),
       pairs_(allocate, std::size_t{capacity} + 1),
       buckets_(allocate, mask_ + 1),
       capacity_(capacity) {}

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "dataplane/session/key.hpp"
 #include "dataplane/session/memory.hpp"
 #include "dataplane/wire/types.hpp"
 
@@ -17,8 +18,9 @@ namespace sluice::session {
 
 class RemoteTable {
   public:
-    // Pairs at once: connections of NAT gateways that filter so, at most.
-    RemoteTable(const Allocate& allocate, std::uint32_t capacity);
+    // `capacity`: pairs at once, connections of NAT gateways that filter so at most. `seed`:
+    // random, so that no tenant knows which remotes share a bucket.
+    RemoteTable(const Allocate& allocate, std::uint32_t capacity, const HashSeed& seed);
     RemoteTable(const RemoteTable&) = delete;
     RemoteTable& operator=(const RemoteTable&) = delete;
     [[nodiscard]] bool ok() const { return pairs_.ok() && buckets_.ok(); }
@@ -41,7 +43,7 @@ class RemoteTable {
     static constexpr unsigned kLongestChain = 4096;
 
     [[nodiscard]] Bucket& bucket_of(std::uint64_t key) const {
-        return buckets_[(key * 0x9e3779b97f4a7c15ULL >> 32) & mask_];
+        return buckets_[mix(key ^ seed_.words[0], seed_.words[1]) & mask_];
     }
     std::uint32_t take_free();
 
@@ -52,6 +54,7 @@ class RemoteTable {
     };
 
     Common common_;
+    HashSeed seed_;
     std::size_t mask_;
     mutable Array<Pair> pairs_;
     mutable Array<Bucket> buckets_;

@@ -8,8 +8,12 @@
 using namespace sluice;
 using namespace sluice::session;
 
+namespace {
+constexpr HashSeed kSeed{{1, 2, 3, 4}};
+}
+
 TEST_CASE("a port admits an address while it has a connection with it") {
-    RemoteTable table(map_memory, 8);
+    RemoteTable table(map_memory, 8, kSeed);
     const be32 one{0xc6336401}, other{0xc6336402};
     CHECK_FALSE(table.has(70, one));
     CHECK(table.add(70, one));
@@ -25,7 +29,7 @@ TEST_CASE("a port admits an address while it has a connection with it") {
 }
 
 TEST_CASE("a full table says so, and room comes back") {
-    RemoteTable table(map_memory, 8);
+    RemoteTable table(map_memory, 8, kSeed);
     for (std::uint32_t i = 1; i <= 8; ++i) CHECK(table.add(i, be32{i}));
     CHECK_FALSE(table.add(9, be32{9}));
     CHECK(table.add(3, be32{3}));
@@ -35,7 +39,7 @@ TEST_CASE("a full table says so, and room comes back") {
 }
 
 TEST_CASE("workers at once: what each has added is there until it is removed") {
-    RemoteTable table(map_memory, 1024);
+    RemoteTable table(map_memory, 1024, kSeed);
     std::atomic<unsigned> wrong{0};
     std::vector<std::thread> threads;
     for (std::uint32_t thread = 0; thread < 4; ++thread)

@@ -35,7 +35,7 @@ class Sessions {
           limits(options.allocate, options.limits, options.zones, options.endpoints),
           zones(options.allocate, options.zones),
           ports(options.ports),
-          remotes(options.ports.allocate, options.ipv4_capacity),
+          remotes(options.ports.allocate, options.ipv4_capacity, options.seed),
           seed(options.seed),
           fragments(options.fragments, options.seed, options.zones),
           answers(options.seed),
