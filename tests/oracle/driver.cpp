@@ -7,8 +7,6 @@
 //   {"op": "walk", "packets": [...]}                   → {"plans": [...]}
 // An answer with "error" tells what part of the product refused and why.
 #include <algorithm>
-#include <exception>
-#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -17,6 +15,7 @@
 #include "dataplane/policy/store.hpp"
 #include "dataplane/policy/walk.hpp"
 #include "tests/oracle/cloud.hpp"
+#include "tests/oracle/serve.hpp"
 
 namespace sluice::oracle {
 namespace {
@@ -216,16 +215,7 @@ json::object Oracle::answer(const json::value& request) {
 }  // namespace sluice::oracle
 
 int main() {
-    std::ios::sync_with_stdio(false);
     sluice::oracle::Oracle oracle;
-    for (std::string line; std::getline(std::cin, line);) {
-        boost::json::object reply;
-        try {
-            reply = oracle.answer(boost::json::parse(line));
-        } catch (const std::exception& problem) {
-            reply = {{"error", problem.what()}};
-        }
-        std::cout << boost::json::serialize(reply) << std::endl;
-    }
+    sluice::oracle::serve([&](const auto& request) { return oracle.answer(request); });
     return 0;
 }

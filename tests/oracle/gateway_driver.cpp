@@ -14,14 +14,13 @@
 //   {"op": "cells"}     → {"cells": [state][direction][event]}
 // An answer with "error" tells what part of the product refused and why.
 #include <charconv>
-#include <exception>
-#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "dataplane/policy/explain.hpp"
 #include "tests/oracle/gateway.hpp"
+#include "tests/oracle/serve.hpp"
 
 namespace sluice::oracle {
 namespace {
@@ -170,16 +169,7 @@ json::object Oracle::answer(const json::value& request) {
 }  // namespace sluice::oracle
 
 int main() {
-    std::ios::sync_with_stdio(false);
     sluice::oracle::Oracle oracle;
-    for (std::string line; std::getline(std::cin, line);) {
-        boost::json::object reply;
-        try {
-            reply = oracle.answer(boost::json::parse(line));
-        } catch (const std::exception& problem) {
-            reply = {{"error", problem.what()}};
-        }
-        std::cout << boost::json::serialize(reply) << std::endl;
-    }
+    sluice::oracle::serve([&](const auto& request) { return oracle.answer(request); });
     return 0;
 }
