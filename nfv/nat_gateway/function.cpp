@@ -146,6 +146,18 @@ bool admits(const WalkState& walk, const GatewayRecord& gateway) {
     return false;
 }
 
+// Whether what the endpoint sends to that address leaves through the NAT gateway: nobody else than
+// those whom it serves is reached through it either.
+bool serves(const Core& core, NatGatewayId gateway, const EndpointRecord& endpoint,
+            const IpAddress& remote) {
+    const SubnetRecord* subnet = core.subnets.find({endpoint.subnet, Family::ipv4});
+    if (subnet == nullptr) return false;
+    const RouteTableRecord* table = core.route_tables.find(subnet->route_table);
+    const openflow::RouteRow* row = table == nullptr ? nullptr : table->routes->find(remote);
+    return row != nullptr && row->next_hop == openflow::NextHop::nat_gateway &&
+           row->nat_gateway == gateway;
+}
+
 // From outside, or from a tenant, to an address of a NAT gateway: replies have their connection;
 // what comes here would open one.
 void translate_destination(const FunctionState& function, WalkState& walk) {
@@ -167,7 +179,8 @@ void translate_destination(const FunctionState& function, WalkState& walk) {
         return refuse(DropReason::nat_unmapped);
     const Core& core = walk.snapshot.core;
     const EndpointRecord* endpoint = core.endpoint(mapping->endpoint, Family::ipv4);
-    if (endpoint == nullptr) return refuse(DropReason::nat_unmapped);
+    if (endpoint == nullptr || !serves(core, mapping->gateway, *endpoint, walk.tuple.source))
+        return refuse(DropReason::nat_unmapped);
     // Nobody outside has an address of the VPC's own.
     if (!walk.from_overlay() &&
         core.endpoints.find({endpoint->key.vpc, walk.tuple.source}) != nullptr)
