@@ -9,7 +9,8 @@ PROTOCOLS = {None: "any", 6: "TCP", 17: "UDP", 132: "SCTP", 1: "ICMP", 58: "ICMP
 MUST_MEET = {
     "forward", "held", "answer", "ICMP error", "fragment", "fragmented", "to the uplink",
     "from the uplink", "hairpin", "bridged", "IPv6", "explained", "MSS clamped",
-    "through a NAT gateway", "nat_filtered", "nat_protocol",
+    "through a NAT gateway", "nat_filtered", "nat_unmapped", "nat_protocol",
+    "from outside to a mapped port", "from a tenant to a mapped port",
     *(f"protocol {number}" for number in (1, 6, 17, 33, 47, 50, 51, 58, 132, 136, 200)),
     # Reasons that sequences of well-formed packets lead to.
     "spoofed_address", "spoofed_mac", "spoofed_vtep", "unknown_vni", "inner_wrong_mac",

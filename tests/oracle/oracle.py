@@ -39,14 +39,20 @@ class Driver:
     """The product in a process of its own, a JSON text a line each way."""
 
     def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.program = program
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, request):
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:
-            raise Mismatch(f"the driver ended with status {self.process.wait(10)}")
+            status = self.process.wait(10)
+            self.start()  # for whoever plays it again
+            raise Mismatch(f"the driver ended with status {status}")
         answer = json.loads(answer)
         if "error" in answer:
             raise Mismatch(f"the product refused what the API admits: {answer['error']}")

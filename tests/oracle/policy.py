@@ -44,6 +44,8 @@ class Decision:
     route: str | None = None  # its destination prefix
     # A NAT gateway whose address and port the connection gets; `leaves` has them once chosen.
     nat: str | None = None
+    # A NAT gateway to whose mapped port it comes from elsewhere: {what the port stands for}.
+    mapping: object = None
     # Whether what admitted it persists, as egress and as ingress.
     persists: tuple = (False, False)
     # (elastic IP, direction) of each meter of this direction, as seen by its endpoint.
@@ -78,8 +80,9 @@ def on_internet(one):
 class Policy:
     """Decides by a World (world.py), which it reads and never changes."""
 
-    def __init__(self, world):
-        self.world = world
+    def __init__(self, world, ports=None):
+        """`ports`: what NAT gateways have given out (nat.py); None: nothing."""
+        self.world, self.ports = world, ports
 
     # --- who is who ----------------------------------------------------------------------------
 
@@ -222,7 +225,7 @@ class Policy:
 
     def decide(self, packet, held=None, persists=(False, False), public=None):
         """`packet`: a dict, see packets.py. Of a connection that is judged anew, `held`: the address
-        and port that it has of a NAT gateway, and which; `persists`: whether a rule of a group with
+        and port that it has of a NAT gateway, and which, or nothing of these; `persists`: whether a rule of a group with
         persist_established admitted it, as egress, as ingress. `public`: which of a NAT gateway's
         addresses it gets, if it gets one."""
         self.held, self.public = held, public
@@ -344,8 +347,9 @@ class Policy:
         target = self.elastic_with(destination)
         if target is not None:
             return self.to_elastic(leaves, target, told, sender)
-        if self.nat_with(destination):
-            return drop("nat_filtered", **told)
+        nat = self.nat_with(destination)
+        if nat:
+            return self.to_mapping(leaves, nat, told, sender)
         if not on_internet(destination):
             return drop("private_destination", **told)
         if not self.mac_fits(sender, None):
@@ -358,12 +362,28 @@ class Policy:
         if reason:
             return drop(reason)
         target = self.elastic_with(address(arrives.destination))
-        if target is None and self.nat_with(arrives.destination):
-            # It lets in replies only.
-            return drop("roce_not_translated" if self.is_roce(arrives) else "nat_filtered")
+        nat = self.nat_with(arrives.destination)
+        if target is None and nat:
+            return drop("roce_not_translated") if self.is_roce(arrives) else \
+                self.to_mapping(arrives, nat, {}, None)
         if target is None:
             return drop("unknown_public_address")
         return self.to_elastic(arrives, target, {})
+
+    def to_mapping(self, packet, nat, told, sender):
+        """To a NAT gateway's address, and no reply: whom its filtering admits (RFC 4787 section 5)."""
+        mapping = self.ports and packet.protocol != ICMP and \
+            self.ports.mapped(packet.protocol, packet.destination, packet.destination_port)
+        if not mapping or mapping.owner[0] != nat or mapping.owner[1] not in self.world["endpoints"]:
+            return drop("nat_unmapped", **told)
+        filtering = self.world["nat-gateways"][nat]["filtering"]
+        # What has its connection was let in by what may have ended since.
+        if filtering == "address_and_port_dependent" or filtering == "address_dependent" and \
+                self.held is None and not mapping.talks_to(packet.source):
+            return drop("nat_filtered", **told)
+        leaves = Tuple(packet.source, mapping.inside[0], packet.protocol, packet.source_port,
+                       mapping.inside[1])
+        return self.deliver(leaves, mapping.owner[1], sender, {**told, "mapping": mapping})
 
     def to_elastic(self, packet, elastic, told, sender=None):
         receiver = self.world["elastic-ips"][elastic]["endpoint_id"]

@@ -32,8 +32,7 @@ from oracle import Driver, Mismatch
 BATCH, BATCHES_A_STEP, STEPS_A_CHANGE, STEPS = 16, 3, 2, 40
 # Between which the desired state alone does not decide.
 SAME = {"spoofed_address": {"spoofed_mac", "spoofed_ip", "unknown_source", "unknown_vtep"},
-        "spoofed_vtep": {"spoofed_vtep", "unknown_vtep"},
-        "nat_filtered": {"nat_filtered", "nat_unmapped"}}
+        "spoofed_vtep": {"spoofed_vtep", "unknown_vtep"}}
 # Reasons that explain cannot know: they are about the frame.
 OF_THE_FRAME = {"spoofed_address", "spoofed_vtep", "inner_wrong_mac", "unknown_vni", "private_on_uplink"}
 POOL = {octets.packed(f"203.0.113.{n}") for n in range(64)} | {octets.packed(octets.UPLINK_ADDRESS)}
@@ -93,7 +92,7 @@ class Run:
         unanswered = sum(connection.unanswered() for connection in self.gateway.live())
         if flows["unanswered"] != unanswered:
             raise Mismatch(f"{flows['unanswered']} connections count as unanswered, not {unanswered}")
-        ports = {(c.protocol, *c.leaving(0)[0::3]) for c in self.gateway.live() if c.decision.nat}
+        ports = {mapping.key for c in self.gateway.live() for mapping in c.mappings}
         if flows["ports"] != len(ports):
             raise Mismatch(f"the gauge says {flows['ports']} ports, not {len(ports)}: {ports}")
         if theirs != ours:
@@ -150,7 +149,7 @@ class Run:
             sent.remove(frame)
         wrong += self.untold(p, outcome, sent)
         decision = outcome.decision
-        if explained and decision and decision.reason not in OF_THE_FRAME and self.own(p, decision):
+        if explained and decision and not outcome.reopens and decision.reason not in OF_THE_FRAME and self.own(p, decision):
             self.met["explained"] += 1
             if explained[1] not in SAME.get(decision.reason, {decision.reason}) \
                     or explained[0] != decision.verdict:
@@ -232,6 +231,8 @@ class Run:
             met["MSS clamped"] += outcome.clamped
             if outcome.opened:
                 met["through a NAT gateway"] += bool(outcome.decision.nat)
+                if outcome.decision.mapping:
+                    met["from a tenant to a mapped port" if p["vni"] else "from outside to a mapped port"] += 1
                 met["bridged"] += outcome.decision.bridged
                 met["hairpin"] += p["side"] == "underlay" and outcome.decision.destination_vni != 0 \
                     and outcome.decision.leaves.source != p["source"]

@@ -48,6 +48,7 @@ class Outcome:
         self.verdict, self.reason, self.frames = verdict, reason, list(frames)
         self.told, self.opened, self.decision = told, opened, decision
         self.clamped = False  # its MSS was lowered
+        self.reopens = False  # it ended a connection before it was judged
         self.new_identification = False
         self.more = []  # of packets that had waited for this one
 
@@ -73,7 +74,8 @@ class Connection:
         self.created = self.last = now
         self.judged = None  # the state of policy that it was last judged by
         self.over = False
-        self.block = self.mapping = None  # of a NAT gateway's ports
+        self.mappings = []  # of NAT gateways' ports that it uses
+        self.remembered = False  # its remote address, for who may open connections to its port
 
     def leaving(self, direction):
         """The tuple with which packets of the direction leave."""
@@ -96,13 +98,13 @@ class Gateway:
     def __init__(self, world, macs):
         """`world`: kind → {id: fields}, which apply() changes; `macs`: the gateway's, by subnet."""
         self.world, self.macs = world, macs
-        self.policy = policy.Policy(world)
         self.now = 0
         self.state_of_policy = 0
         self.table = {}  # (VNI, tuple) → (connection, direction)
         self.decided = {}
         self.fragments = datagrams.Datagrams(self)
         self.ports = nat.Ports(self)
+        self.policy = policy.Policy(world, self.ports)
         self.ported = 0  # connections whose source port was translated for want of a free key
         self.wrong = []  # what was wrong with a choice of the product's
         self.ended = []  # those that are gone, for whoever makes packets
@@ -117,7 +119,7 @@ class Gateway:
                 self.world[change["kind"]][change["id"]] = change["spec"]
         self.state_of_policy += 1
         self.decided.clear()
-        self.policy = policy.Policy(self.world)
+        self.policy = policy.Policy(self.world, self.ports)
 
     def advance(self, seconds):
         """The reasons for which packets are dropped that had waited."""
@@ -173,6 +175,8 @@ class Gateway:
     def decide(self, p):
         key = (p["vni"], p["vtep"], p["source_mac"], p["destination_mac"], p.get("subnet_id"),
                octets.tuple_of(p))
+        if self.policy.nat_with(p["destination"]):  # what has its ports changes with every packet
+            return self.policy.decide(p)
         if key not in self.decided:
             self.decided[key] = self.policy.decide(p)
         return self.decided[key]
@@ -197,10 +201,8 @@ class Gateway:
         if decision.nat:
             decision = self.chosen(p, decision)
         connection = Connection(p, decision, self.now)
-        if decision.nat:
-            self.wrong += self.ports.take(connection, decision.nat, turned(connection.keys[1][1]))
         refused = self.claim(connection)
-        if refused and p["protocol"] in (TCP, UDP, ICMP) and self.fate[4] and \
+        if refused and p["protocol"] in (TCP, UDP, ICMP) and self.fate[4] and not decision.nat and \
                 connection.keys[0][1] != connection.leaving(0):
             # The source port is translated, too: to one that is free.
             connection = Connection(p, decision, self.now, self.fate[4][0][3])
@@ -208,6 +210,10 @@ class Gateway:
             self.ported += 1
         if refused:
             return self.dropped(p, refused, decision=decision)
+        if decision.nat:
+            self.wrong += self.ports.take(connection, decision.nat, connection.leaving(0))
+        if decision.mapping:
+            self.ports.use(connection, decision.mapping)
         connection.judged = self.state_of_policy
         for direction, key in enumerate(connection.keys):
             self.table[key] = connection, direction
@@ -229,6 +235,8 @@ class Gateway:
             source, _, _, port, _ = self.fate[4][0]
             leaves = dataclasses.replace(decision.leaves, source=source, source_port=port)
             return dataclasses.replace(decision, leaves=leaves)
+        if self.seen_dropped("session_conflict") and self.ports.leads_home(decision, p):
+            return self.ports.as_mapped(decision, p)
         self.wrong.append("the NAT gateway chose no port")
         return dataclasses.replace(decision, leaves=dataclasses.replace(
             decision.leaves, source_port=p["source_port"]))
@@ -304,7 +312,7 @@ class Gateway:
             if owner != connection.sender:
                 again["source_mac"] = spec["mac"]
         was = connection.decision
-        held = (was.leaves.source, was.leaves.source_port, was.nat) if was.nat else None
+        held = (was.leaves.source, was.leaves.source_port, was.nat) if was.nat else (None, 0, None)
         decision = self.policy.decide(again, held, was.persists)
         if decision.verdict != "forward":
             return "denied"
@@ -351,7 +359,9 @@ class Gateway:
                 direction, p, self.vpc_of(connection).get("tcp_window_check", False))
             if verdict == "new":
                 self.end(connection)
-                return self.first(p)
+                outcome = self.first(p)
+                outcome.reopens = True
+                return outcome
             if verdict.startswith("tcp_"):
                 return self.dropped(p, verdict, told=False)
         connection.seen[direction] = True
@@ -360,7 +370,8 @@ class Gateway:
         outcome = Outcome("forward", frames=self.leave(segment, connection, direction, to, tos, mtu))
         outcome.clamped = segment is not p
         # RFC 6864 section 5.3: what may be fragmented gets another from an address that many share.
-        outcome.new_identification = bool(connection.decision.nat) and not p.get("df")
+        shares = connection.decision.mapping if direction else connection.decision.nat
+        outcome.new_identification = bool(shares) and not p.get("df")
         return outcome
 
     def clamp(self, p, connection, direction, mtu):

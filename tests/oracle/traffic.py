@@ -45,6 +45,10 @@ class Traffic:
             p = self.of_new_owner(self.random.choice(self.live))
             if p:
                 return p
+        if kind < 0.13:
+            behind = [c for c in self.live if c.mappings]
+            if behind:
+                return self.to_mapped_port(self.random.choice(behind))
         rare = [c for c in self.live if c.tcp and (c.tcp.doubted or c.tcp.step == "crossed")]
         if rare and self.chance(0.15):
             return self.of_connection(self.random.choice(rare))
@@ -121,6 +125,31 @@ class Traffic:
              "subnet_id": spec["subnet_id"]}
         for key in ("cut", "more"):
             p.pop(key, None)
+        return self.complete(p)
+
+    def to_mapped_port(self, connection):
+        """Somebody opens a connection to a NAT gateway's port that one of its endpoints uses."""
+        mapping = self.random.choice(connection.mappings)
+        protocol, public, port = mapping.key
+        if self.chance(0.4) and self.world["endpoints"]:
+            p = self.first.from_endpoint()
+            if ":" in p["source"] or p["side"] != "underlay":
+                return self.opening()
+            p |= {"destination_mac": None}
+        else:
+            p = self.first.from_uplink()
+            if self.chance(0.5):
+                p["source"] = connection.keys[0][1][1] if connection.decision.nat else connection.keys[0][1][0]
+        p |= {"destination": public, "protocol": protocol, "destination_port": port,
+              "source_port": self.random.choice((40000, 40001, connection.keys[0][1][4] or 1))}
+        if self.chance(0.1):
+            p["destination_port"] = self.random.choice((port ^ 1, 22, 1024))
+        if protocol == ICMP:
+            p |= {"source_port": port, "destination_port": 8 << 8}
+        if p["source"] == p["destination"]:
+            return self.opening()
+        if protocol == TCP:
+            self.segment(p, None, 0)
         return self.complete(p)
 
     # --- packets of a connection -----------------------------------------------------------------

@@ -149,14 +149,21 @@ class World(dict):
         if not addresses:
             return
         nat = self.put("nat-gateways", {
-            "vpc_id": vpc, "elastic_ip_ids": addresses, "mapping": "endpoint_independent",
-            "ports_per_endpoint": self.random.choice((64, 128, 1024)),
-            "filtering": "address_and_port_dependent"})
+            "vpc_id": vpc, "elastic_ip_ids": addresses,
+            "ports_per_endpoint": self.random.choice((64, 128, 1024)), **self.some_nat_settings()})
         for table in [key for key, spec in self["route-tables"].items() if spec["vpc_id"] == vpc]:
             if self.chance(0.7):
                 fields = self.touch("route-tables", table)
                 fields["routes"] = [r for r in fields["routes"] if r["destination"] != "0.0.0.0/0"] + [
                     {"destination": "0.0.0.0/0", "next_hop": {"nat_gateway_id": nat}}]
+
+    def some_nat_settings(self):
+        mapping, filtering = self.random.choice((
+            ("endpoint_independent", "address_and_port_dependent"),
+            ("endpoint_independent", "address_dependent"), ("endpoint_independent", "address_dependent"),
+            ("endpoint_independent", "endpoint_independent"),
+            ("address_and_port_dependent", "address_and_port_dependent")))
+        return {"mapping": mapping, "filtering": filtering}
 
     def delete_nat_gateway(self, nat):
         """After the routes that lead there."""
@@ -175,7 +182,9 @@ class World(dict):
                 self.add_nat_gateway(vpc)
         elif what < 0.3:
             self.delete_nat_gateway(nat)
-        elif what < 0.6 and len(self["nat-gateways"][nat]["elastic_ip_ids"]) > 1:
+        elif what < 0.45:
+            self.touch("nat-gateways", nat).update(self.some_nat_settings())
+        elif what < 0.7 and len(self["nat-gateways"][nat]["elastic_ip_ids"]) > 1:
             addresses = self.touch("nat-gateways", nat)["elastic_ip_ids"]
             addresses.remove(self.random.choice(addresses))
         else:
@@ -429,6 +438,8 @@ class World(dict):
         if subnet:
             fields = self.touch("subnets", subnet)
             fields["route_table_id"] = self.pick("route-tables", vpc_id=fields["vpc_id"])
+            if self.chance(0.4):
+                fields["mtu"] = self.random.choice((1450, 1400, 1380))
 
     def change_vpc(self):
         """Rarely: a whole VPC goes, or comes."""
