@@ -90,7 +90,7 @@ class Cloud {
         if (!prepared) {
             std::fprintf(stderr, "%s: %s\n", prepared.error().path.c_str(),
                          prepared.error().message.c_str());
-            std::exit(1);
+            std::quick_exit(1);
         }
         store.publish(*std::move(prepared), [](const policy::Delta&) {});
         store.reclaim();
@@ -181,7 +181,7 @@ void measure_walks(const char* name, const Cloud& cloud, const std::vector<Packe
             forwarded += policy::walk(cloud.store.current(), packets[i % packets.size()],
                                       policy::WalkMode::packet)
                              .verdict == policy::Verdict::forward;
-        if (forwarded != kWalks) std::exit(1);
+        if (forwarded != kWalks) std::quick_exit(1);
         best = std::min(best, seconds_since(start) / kWalks);
     }
     std::printf("%-44s %7.0f ns  %5.2f million a second\n", name, best * 1e9, 1e-6 / best);

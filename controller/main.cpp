@@ -11,8 +11,8 @@
 #include <boost/asio/signal_set.hpp>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "controller/api/api.hpp"
 #include "controller/api/telemetry.hpp"
@@ -42,7 +42,8 @@ std::string folder_problem(const std::filesystem::path& file) {
         return "there is no folder " + folder.string() + ": create it";
     if (!std::filesystem::is_directory(status)) return folder.string() + " is no folder";
     if (access(folder.c_str(), W_OK | X_OK) != 0)
-        return "nothing can be written in " + folder.string() + ": " + std::strerror(errno);
+        return "nothing can be written in " + folder.string() + ": " +
+               std::system_category().message(errno);
     return {};
 }
 

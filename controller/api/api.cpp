@@ -161,7 +161,7 @@ std::optional<std::uint64_t> Call::number(std::string_view name, std::uint64_t o
 bool is_browsers(const http::Request& request) {
     auto host = request.header("Host");
     host = host.substr(0, host.starts_with('[') ? host.find(']') + 1 : host.find(':'));
-    const bool number = host.find_first_not_of("0123456789.") == host.npos;
+    const bool number = host.find_first_not_of("0123456789.") == std::string_view::npos;
     const bool loopback = host.empty() || host == "localhost" || host == "[::1]" ||
                           (number && host.starts_with("127."));
     return !loopback || !request.header("Origin").empty();

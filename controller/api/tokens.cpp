@@ -6,10 +6,10 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace sluice::api {
@@ -101,10 +101,11 @@ Result<Tokens> Tokens::read(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     const std::string text((std::istreambuf_iterator<char>(file)), {});
     if (!file.is_open() || file.bad())
-        return Error{Error::Code::unavailable,
-                     path + " cannot be read: " + std::strerror(errno != 0 ? errno : EIO) +
-                         "; name a file of tokens, or take api.tokens out",
-                     {}};
+        return Error{
+            Error::Code::unavailable,
+            path + " cannot be read: " + std::system_category().message(errno != 0 ? errno : EIO) +
+                "; name a file of tokens, or take api.tokens out",
+            {}};
     struct stat status {};
     if (::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IRWXO) != 0)
         return Error{

@@ -90,7 +90,7 @@ json::value members(const FieldInfo& field, const std::vector<std::string>& give
     for (const auto& one : given) {
         const auto equals = one.find('=');
         const auto name = std::string_view(one).substr(0, equals);
-        if (equals == one.npos ||
+        if (equals == std::string::npos ||
             std::find(field.words.begin(), field.words.end(), name) == field.words.end())
             throw Failure{usage, fmt::format("--{}: NAME=NUMBER, not {}; {}", field.flag, one,
                                              help_of(field))};

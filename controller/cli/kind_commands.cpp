@@ -117,7 +117,7 @@ void set_common(const CLI::App& command, const Arguments& given, json::object& b
     json::object tags;
     for (const auto& tag : given.tags) {
         const auto equals = tag.find('=');
-        if (equals == tag.npos) throw Failure{usage, "--tag: KEY=VALUE, not " + tag};
+        if (equals == std::string::npos) throw Failure{usage, "--tag: KEY=VALUE, not " + tag};
         tags[tag.substr(0, equals)] = tag.substr(equals + 1);
     }
     body["tags"] = std::move(tags);
@@ -293,8 +293,8 @@ ExitStatus show_resource(Session& session, const KindInfo& kind, const json::val
                 const auto& status = item.value().get_object();
                 if (const auto* value = member(status, "state")) state = cell(*value);
                 if (const auto* value = member(status, "reason")) reason = cell(*value);
-                pairs.emplace_back("status",
-                                   state + (reason.empty() || reason == "-" ? "" : ": " + reason));
+                auto& shown = pairs.emplace_back("status", state).second;
+                if (!reason.empty() && reason != "-") shown.append(": ").append(reason);
             } else if ((name == "rules" || name == "routes") && item.value().is_array()) {
                 pairs.emplace_back(name, several_lines(session, name, item.value().get_array()));
             } else {

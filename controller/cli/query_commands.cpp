@@ -183,7 +183,7 @@ json::array items_of(const json::value& answer) {
 }
 
 std::string protocol_name(const json::object& flow) {
-    const auto number = text_of(flow, "protocol");
+    auto number = text_of(flow, "protocol");
     constexpr std::pair<std::string_view, std::string_view> kNames[] = {
         {"1", "icmp"}, {"6", "tcp"}, {"17", "udp"}, {"58", "icmpv6"}, {"132", "sctp"}};
     for (const auto& [known, name] : kNames)
@@ -197,7 +197,7 @@ std::string end_of(const json::object& flow, std::string_view address, std::stri
     auto text = text_of(flow, address);
     const auto number = text_of(flow, port);
     if (!has_ports || number.empty()) return text;
-    return text.find(':') == text.npos ? text + ":" + number : "[" + text + "]:" + number;
+    return text.find(':') == std::string::npos ? text + ":" + number : "[" + text + "]:" + number;
 }
 
 // One flow as a line: ends as "address:port", counts of both directions in one cell.
@@ -246,7 +246,7 @@ json::object limits_line(const json::object& item) {
         auto text = text_of(object, "used") + " / " + (limit.empty() ? "any" : limit);
         if (const auto refused = text_of(object, "refused"); refused != "0")
             text += " (" + refused + " refused)";
-        line[name] = std::move(text);
+        line[name] = text;
     }
     return line;
 }

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 namespace sluice::config {
 namespace {
@@ -149,7 +149,7 @@ Parsed read_controller(const std::string& path) {
         parsed.problems.push_back(
             {0,
              {},
-             "cannot be read: " + std::string(std::strerror(errno != 0 ? errno : EIO)) +
+             "cannot be read: " + std::system_category().message(errno != 0 ? errno : EIO) +
                  "; name a TOML file that exists and is readable"});
         return parsed;
     }

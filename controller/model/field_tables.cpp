@@ -222,6 +222,7 @@ static_assert(std::size(kInfos) == kKinds);
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): S is a type
 #define SLUICE_FIELDS(S, table)                \
     template <>                                \
     std::span<const Field<S>> fields_of<S>() { \
@@ -246,6 +247,7 @@ SLUICE_FIELDS(Gateway, kGateway)
 SLUICE_FIELDS(Bandwidth, kBandwidth)
 SLUICE_FIELDS(NatGateway, kNatGateway)
 #undef SLUICE_FIELDS
+// NOLINTEND(bugprone-macro-parentheses)
 
 void visit_references(const Rule& value, const std::string& at, const ReferenceVisitor& visit) {
     references_of_struct(fields_of<Rule>(), value, at, visit);

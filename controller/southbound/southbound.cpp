@@ -224,7 +224,7 @@ std::vector<GatewayInfo> Southbound::gateways() const {
     return result;
 }
 
-void Southbound::query(const std::string& gateway, Query query, std::string json,
+void Southbound::query(const std::string& gateway, Query query, std::string_view json,
                        std::function<void(Result<std::string>)> done) {
     const auto at = state_->gateways.find(gateway);
     if (at == state_->gateways.end() || at->second.link == nullptr) {

@@ -117,7 +117,7 @@ class Southbound {
 
     // Asks one gateway; `done` is called once, with its JSON text, its refusal, or that it
     // is not connected or did not answer in time.
-    void query(const std::string& gateway, openflow::Query query, std::string json,
+    void query(const std::string& gateway, openflow::Query query, std::string_view json,
                std::function<void(Result<std::string>)> done);
 
     struct State;

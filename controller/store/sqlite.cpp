@@ -6,7 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 #include <unordered_map>
 
 #include "controller/model/saved.hpp"
@@ -305,15 +305,17 @@ Result<std::unique_ptr<Store>> open(const std::string& url) {
                          "store.url",
                      {}};
     if (lock->error() != 0)
-        return Error{Error::Code::unavailable,
-                     "cannot open " + path + ".lock: " + std::strerror(lock->error()),
-                     {}};
+        return Error{
+            Error::Code::unavailable,
+            "cannot open " + path + ".lock: " + std::system_category().message(lock->error()),
+            {}};
     // The audit records tell of every tenant. SQLite gives the -wal and the -shm file the
     // permissions of this one; whoever has widened them on purpose keeps that.
     const int created = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (created < 0)
-        return Error{
-            Error::Code::unavailable, "cannot open " + path + ": " + std::strerror(errno), {}};
+        return Error{Error::Code::unavailable,
+                     "cannot open " + path + ": " + std::system_category().message(errno),
+                     {}};
     ::close(created);
     sqlite3* opened = nullptr;
     const int status =

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <system_error>
 
 #include "dataplane/config/reader.hpp"
 
@@ -411,7 +411,7 @@ Reading read_file(const std::filesystem::path& file) {
         return unreadable(
             fmt::format("cannot be read: {}; name a TOML file that exists and is "
                         "readable",
-                        std::strerror(errno != 0 ? errno : EIO)));
+                        std::system_category().message(errno != 0 ? errno : EIO)));
     return read(text);
 }
 

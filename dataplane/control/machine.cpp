@@ -9,9 +9,9 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "dataplane/port/device_string.hpp"
 #include "dataplane/port/eal.hpp"
@@ -141,7 +141,7 @@ void check_openflow(const config::Config& config, Findings& findings) {
                                        folder.string(), folder.string()));
     else if (access(folder.c_str(), W_OK | X_OK) != 0)
         findings.add(kKey, fmt::format("no socket can be made in {}: {}", folder.string(),
-                                       std::strerror(errno)));
+                                       std::system_category().message(errno)));
 }
 
 void check_telemetry(const config::Config& config, Findings& findings) {
@@ -181,7 +181,7 @@ void check_folder(const config::Config& config, Findings& findings) {
         findings.add("state_dir",
                      fmt::format("nothing can be written in {}: {}; change its owner or mode, or "
                                  "name another folder",
-                                 there.string(), std::strerror(errno)));
+                                 there.string(), std::system_category().message(errno)));
 }
 
 }  // namespace

@@ -327,7 +327,7 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
     // destroys this coroutine and so closes the connection.
     static asio::awaitable<Response> answer(Impl& self, const ConnectionPtr& connection,
                                             Request request) {
-        auto initiate = [&self, &connection](auto completion, Request wanted) {
+        auto initiate = [&self, &connection](auto completion, Request&& wanted) {
             auto shared = std::make_shared<decltype(completion)>(std::move(completion));
             self.handler(
                 std::move(wanted), [shared, executor = connection->socket.get_executor(),

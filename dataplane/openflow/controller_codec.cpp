@@ -8,7 +8,6 @@
 namespace sluice::openflow {
 namespace {
 
-using ovs::as_header;
 using ovs::swap;
 
 void append_request(Bytes& out, Xid xid, ofpraw type) {

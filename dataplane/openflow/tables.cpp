@@ -216,7 +216,7 @@ Result<EndpointRow> EndpointRow::decode(const Entry& entry) {
     row.mac = reader.set_mac(Field::destination_mac);
     for (const SetField& set : entry.set)
         if (set.field == Field::group)
-            row.groups.push_back(GroupId{static_cast<std::uint32_t>(set.value.low)});
+            row.groups.emplace_back(static_cast<std::uint32_t>(set.value.low));
     if (row.groups.size() > kMaximumGroups)
         reader.fail(Field::group, "an endpoint is a member of at most 16 groups");
     row.cookie = entry.cookie;

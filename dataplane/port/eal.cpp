@@ -96,6 +96,7 @@ class Silence {
 
 int initialise(std::vector<std::string>& words) {
     std::vector<char*> arguments;
+    arguments.reserve(words.size());
     for (auto& word : words) arguments.push_back(word.data());
     const Silence silence;
     return rte_eal_init(static_cast<int>(arguments.size()), arguments.data());

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -38,7 +38,7 @@ Result<Lock> Lock::take(const std::filesystem::path& folder, const std::string& 
     if (handle < 0)
         return Error{Error::Code::unavailable,
                      fmt::format("{} cannot be written: {}; make the folder or choose another",
-                                 file.string(), std::strerror(errno)),
+                                 file.string(), std::system_category().message(errno)),
                      "state_dir"};
     Lock lock(handle);
     // The kernel lets go of it when its holder dies, however it dies; of one that was just
@@ -54,7 +54,7 @@ Result<Lock> Lock::take(const std::filesystem::path& folder, const std::string& 
         if (ftruncate(handle, 0) != 0 || pwrite(handle, text.data(), text.size(), 0) < 0)
             return Error{Error::Code::unavailable,
                          fmt::format("{} cannot be written: {}; free some space", file.string(),
-                                     std::strerror(errno)),
+                                     std::system_category().message(errno)),
                          "state_dir"};
         return lock;
     }
