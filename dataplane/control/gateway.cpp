@@ -9,7 +9,6 @@
 
 #include "dataplane/control/clock.hpp"
 #include "dataplane/policy/snapshot.hpp"
-#include "dataplane/policy/walk.hpp"
 #include "dataplane/telemetry/metrics.hpp"
 
 namespace sluice::control {
@@ -88,16 +87,7 @@ Result<void> Gateway::restore(neighbour::Time now) {
 }
 
 void Gateway::start_workers() {
-    shared_.root = &tables_->store.root();
-    shared_.walk = policy::walk;
-    shared_.zone_of = policy::zone_of;
-    shared_.sender_of = policy::sender_of;
-    shared_.adjacencies = &tables_->adjacencies;
-    shared_.sources = &tables_->sources;
-    shared_.changed = tables_->store.changed();
-    shared_.sessions = &tables_->sessions;
-    shared_.meters = &tables_->meters;
-    shared_.qsbr = &tables_->qsbr;
+    tables_->share(shared_);
     shared_.vteps = config_.vteps;
     shared_.workers = static_cast<unsigned>(config_.workers.size());
     for (const auto& port : ports_->all()) {

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "dataplane/policy/walk.hpp"
 #include "dataplane/worker/vpc_settings.hpp"
 
 namespace sluice::control {
@@ -210,6 +211,19 @@ std::vector<policy::Change<IpAddress>> Tables::take_address_changes() {
 }
 std::vector<Opened> Tables::take_opened() {
     return std::exchange(opened_, {});
+}
+
+void Tables::share(worker::Shared& shared) {
+    shared.root = &store.root();
+    shared.walk = policy::walk;
+    shared.zone_of = policy::zone_of;
+    shared.sender_of = policy::sender_of;
+    shared.adjacencies = &adjacencies;
+    shared.sources = &sources;
+    shared.changed = store.changed();
+    shared.sessions = &sessions;
+    shared.meters = &meters;
+    shared.qsbr = &qsbr;
 }
 
 }  // namespace sluice::control

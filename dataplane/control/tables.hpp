@@ -24,6 +24,7 @@
 #include "dataplane/session/sessions.hpp"
 #include "dataplane/state/state.hpp"
 #include "dataplane/worker/nat_ports.hpp"
+#include "dataplane/worker/worker.hpp"
 
 namespace sluice::control {
 
@@ -55,6 +56,9 @@ class Tables {
     // Addresses that the gateway answers for on an uplink, or no longer, since the last call.
     [[nodiscard]] std::vector<policy::Change<IpAddress>> take_address_changes();
     [[nodiscard]] std::vector<Opened> take_opened();
+
+    // What workers read of it; their ports, addresses and number are the caller's to fill in.
+    void share(worker::Shared& shared);
 
     // The reader's number of the control thread, when it looks at sessions.
     [[nodiscard]] unsigned reader() const { return qsbr.readers() - 1; }

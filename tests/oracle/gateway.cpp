@@ -10,7 +10,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "dataplane/policy/walk.hpp"
 #include "dataplane/session/tracker.hpp"
 #include "dataplane/wire/parser.hpp"
 
@@ -132,16 +131,7 @@ Gateway::Gateway() : now_(kStart), ports_(make_ports()), pipeline_(network_funct
     if (!tables) throw std::runtime_error(text_of(tables.error()));
     tables_ = *std::move(tables);
 
-    shared_.root = &tables_->store.root();
-    shared_.walk = policy::walk;
-    shared_.zone_of = policy::zone_of;
-    shared_.sender_of = policy::sender_of;
-    shared_.adjacencies = &tables_->adjacencies;
-    shared_.sources = &tables_->sources;
-    shared_.changed = tables_->store.changed();
-    shared_.sessions = &tables_->sessions;
-    shared_.meters = &tables_->meters;
-    shared_.qsbr = &tables_->qsbr;
+    tables_->share(shared_);
     shared_.vteps = {ip("192.0.2.250"), ip("2001:db8:ff::fa")};
     for (const port::Port& port : ports_) {
         worker::PortFacts facts;
