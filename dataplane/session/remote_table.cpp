@@ -39,12 +39,22 @@ RemoteTable::RemoteTable(const Allocate& allocate, std::uint32_t capacity, const
 
 bool RemoteTable::has(std::uint32_t port, be32 remote) const {
     const std::uint64_t key = key_of(port, remote);
-    std::uint32_t at = bucket_of(key).first.load(std::memory_order_acquire);
-    for (unsigned step = 0; at != 0 && step < kLongestChain; ++step) {
-        if (pairs_[at].key.load(kRelaxed) == key) return true;
-        at = pairs_[at].next.load(std::memory_order_acquire);
+    Bucket& bucket = bucket_of(key);
+    // A pair that is removed meanwhile may lead into another chain, or through all free ones.
+    constexpr std::uint32_t kFew = 64;
+    if (find(bucket, key, kFew) != 0) return true;
+    const Locked locked(bucket.locked);
+    return find(bucket, key, capacity_) != 0;
+}
+
+std::uint32_t RemoteTable::find(const Bucket& bucket, std::uint64_t key, std::uint32_t most) const {
+    std::uint32_t at = bucket.first.load(std::memory_order_acquire);
+    for (std::uint32_t step = 0; at != 0 && step < most; ++step) {
+        const Pair& pair = pairs_[at];
+        if (pair.key.load(kRelaxed) == key) return at;
+        at = pair.next.load(std::memory_order_acquire);
     }
-    return false;
+    return 0;
 }
 
 std::uint32_t RemoteTable::take_free() {
@@ -59,10 +69,8 @@ bool RemoteTable::add(std::uint32_t port, be32 remote) {
     const std::uint64_t key = key_of(port, remote);
     Bucket& bucket = bucket_of(key);
     const Locked locked(bucket.locked);
-    for (std::uint32_t at = bucket.first.load(kRelaxed); at != 0;
-         at = pairs_[at].next.load(kRelaxed)) {
-        if (pairs_[at].key.load(kRelaxed) != key) continue;
-        ++pairs_[at].count;
+    if (const std::uint32_t known = find(bucket, key, capacity_); known != 0) {
+        ++pairs_[known].count;
         return true;
     }
     const std::uint32_t at = take_free();

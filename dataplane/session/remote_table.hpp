@@ -2,9 +2,9 @@
 // Whom a mapped port has connections with: what address-dependent filtering asks (RFC 4787
 // section 5).
 //
-// A counted set of {port, remote address}; ports by PortTable::number.
-// Threads: `has` any, lock-free; `add` and `remove` workers, under the lock of a bucket.
-// Cost: some 20 ns. Memory: 16 octets a pair, and 8 a bucket; taken when first touched.
+// A counted set of {port, remote address}; ports by PortTable::number, never 0.
+// Threads: `has` any, without a lock if it has; `has` not, `add` and `remove` under the lock of a
+// bucket. Cost: some 20 ns. Memory: 16 octets a pair, and 8 a bucket; taken when first touched.
 #pragma once
 
 #include <atomic>
@@ -40,11 +40,12 @@ class RemoteTable {
         std::atomic<std::uint32_t> first{0};
         std::atomic<std::uint32_t> locked{0};
     };
-    static constexpr unsigned kLongestChain = 4096;
 
     [[nodiscard]] Bucket& bucket_of(std::uint64_t key) const {
         return buckets_[mix(key ^ seed_.words[0], seed_.words[1]) & mask_];
     }
+    [[nodiscard]] std::uint32_t find(const Bucket& bucket, std::uint64_t key,
+                                     std::uint32_t most) const;
     std::uint32_t take_free();
 
     // What is changed under its lock only, on a line of its own.

@@ -39,21 +39,28 @@ TEST_CASE("a full table says so, and room comes back") {
 }
 
 TEST_CASE("workers at once: what each has added is there until it is removed") {
-    RemoteTable table(map_memory, 1024, kSeed);
+    // Few buckets, so that chains change under those who search them.
+    constexpr std::uint32_t kThreads = 4, kPairs = 12;
+    RemoteTable table(map_memory, kThreads * (kPairs + 1), kSeed);
     std::atomic<unsigned> wrong{0};
     std::vector<std::thread> threads;
-    for (std::uint32_t thread = 0; thread < 4; ++thread)
+    for (std::uint32_t thread = 0; thread < kThreads; ++thread)
         threads.emplace_back([&, thread] {
-            for (std::uint32_t round = 0; round < 3000; ++round) {
-                const std::uint32_t port = (round * 7 + thread) % 50;
-                const be32 remote{round % 3};
+            const std::uint32_t port = thread + 1;
+            const be32 kept{1000};
+            if (!table.add(port, kept)) ++wrong;
+            for (std::uint32_t round = 0; round < 50000; ++round) {
+                const be32 remote{(round * 7 + thread) % kPairs};
                 if (!table.add(port, remote) || !table.has(port, remote)) ++wrong;
+                if (!table.has(port, kept)) ++wrong;
                 table.remove(port, remote);
+                if (table.has(port, remote)) ++wrong;
             }
+            table.remove(port, kept);
         });
     for (auto& thread : threads) thread.join();
     CHECK(wrong == 0);
-    for (std::uint32_t port = 0; port < 50; ++port)
-        for (std::uint32_t remote = 0; remote < 3; ++remote)
+    for (std::uint32_t port = 1; port <= kThreads; ++port)
+        for (std::uint32_t remote = 0; remote < kPairs; ++remote)
             CHECK_FALSE(table.has(port, be32{remote}));
 }
