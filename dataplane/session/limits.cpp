@@ -125,10 +125,8 @@ DropReason Limits::charge(std::uint32_t number, EndpointId endpoint, std::uint64
     return conforms(zone.known, vpc, now) ? DropReason::none : DropReason::vpc_connection_rate;
 }
 
-DropReason Limits::charge_outside(std::uint64_t address, std::uint32_t& number, std::uint64_t now) {
+DropReason Limits::charge_outside(std::uint64_t address, std::uint32_t number, std::uint64_t now) {
     Outside& cell = outside_[address % kOutside];
-    const std::uint64_t owner = cell.owner.load(kRelaxed);
-    number = owner >> 32 == address >> 32 ? static_cast<std::uint32_t>(owner) : 0;
     Zone& zone = zones_[number];
     const std::uint32_t each =
         first_set(zone.endpoint.per_second.load(kRelaxed), defaults_.endpoint.per_second);
@@ -140,10 +138,19 @@ DropReason Limits::charge_outside(std::uint64_t address, std::uint32_t& number, 
     return conforms(zone.outside, vpc, now) ? DropReason::none : DropReason::vpc_connection_rate;
 }
 
-void Limits::learn(std::uint64_t address, std::uint32_t zone) {
-    auto& owner = outside_[address % kOutside].owner;
-    const std::uint64_t wanted = (address >> 32 << 32) | zone;
-    if (owner.load(kRelaxed) != wanted) owner.store(wanted, kRelaxed);
+Limits::OutsideOwner Limits::outside_owner(std::uint64_t address) const {
+    const std::uint64_t owner = outside_[address % kOutside].owner.load(kRelaxed);
+    if (owner >> 48 != address >> 48) return {};
+    return {static_cast<std::uint32_t>(owner >> 32 & 0xffff),
+            Generation{static_cast<std::uint32_t>(owner)}};
+}
+
+void Limits::learn(std::uint64_t address, const OutsideOwner& owner) {
+    if (owner.zone > 0xffff) return;
+    auto& word = outside_[address % kOutside].owner;
+    const std::uint64_t wanted =
+        address >> 48 << 48 | std::uint64_t{owner.zone} << 32 | owner.generation.value;
+    if (word.load(kRelaxed) != wanted) word.store(wanted, kRelaxed);
 }
 
 SessionLimits Limits::vpc_limits(std::uint32_t zone, std::uint32_t free) const {

@@ -104,11 +104,17 @@ class Limits {
 
     // The rate at which the VPC in `zone` opens connections, and its endpoint (0: not known).
     DropReason charge(std::uint32_t zone, EndpointId endpoint, std::uint64_t now);
-    // From outside, towards the address with this hash. `zone`: in, nothing; out, the VPC that
-    // last had it, 0 if unknown.
-    DropReason charge_outside(std::uint64_t address, std::uint32_t& zone, std::uint64_t now);
+    // From outside, towards the address with this hash: at its own rate, and that of the VPC in
+    // `zone`, 0: nobody's as far as is known.
+    DropReason charge_outside(std::uint64_t address, std::uint32_t zone, std::uint64_t now);
+    // The VPC that had the address when it was last walked to, in a snapshot of that generation.
+    struct OutsideOwner {
+        std::uint32_t zone = 0;  // 0: unknown
+        Generation generation;
+    };
+    [[nodiscard]] OutsideOwner outside_owner(std::uint64_t address) const;
     // The walk knows whose it is.
-    void learn(std::uint64_t address, std::uint32_t zone);
+    void learn(std::uint64_t address, const OutsideOwner& owner);
 
     // --- at commit ---
 
@@ -185,7 +191,8 @@ class Limits {
     };
     struct Outside {
         RateWord rate;
-        std::atomic<std::uint64_t> owner{0};  // hash << 32 | zone
+        // Of the hash 16 bits, zone 16, generation 32: one word, so that they belong together.
+        std::atomic<std::uint64_t> owner{0};
     };
     struct Place {
         Set* set = nullptr;
@@ -200,7 +207,7 @@ class Limits {
     std::size_t mask_;
     mutable Array<Zone> zones_;
     mutable Array<Set> sets_;
-    Array<Outside> outside_;
+    mutable Array<Outside> outside_;
 };
 
 }  // namespace sluice::session

@@ -237,19 +237,25 @@ TEST_CASE("who is no endpoint, and who is outside, uses up nothing of the endpoi
     defaults.vpc.per_second = 400;
     Limits limits = make(defaults);
     DropReason unknown{}, outside{};
-    std::uint32_t zone = 0;
-    limits.learn(0x1234'0000'0042, kZone);
+    constexpr std::uint64_t kAsked = 0x1234'0000'0000'0042, kNot = 0x9999'0000'0000'0042;
     for (int i = 0; i < 1000; ++i) {
         unknown = limits.charge(kZone, {}, kSecond);
-        outside = limits.charge_outside(0x1234'0000'0042, zone, kSecond);
+        outside = limits.charge_outside(kAsked, kZone, kSecond);
     }
     CHECK(unknown == DropReason::vpc_connection_rate);
     CHECK(outside == DropReason::endpoint_connection_rate);
-    CHECK(zone == kZone);
     CHECK(limits.charge(kZone, kOne, kSecond) == DropReason::none);
     // Another address outside, which nobody has asked for.
-    CHECK(limits.charge_outside(0x9999'0000'0043, zone, kSecond) == DropReason::none);
-    CHECK(zone == 0);
+    CHECK(limits.charge_outside(kNot + 1, 0, kSecond) == DropReason::none);
+    // Whose an address is, and since when.
+    CHECK(limits.outside_owner(kAsked).zone == 0);
+    limits.learn(kAsked, {kZone, Generation{0xfffffff0}});
+    CHECK(limits.outside_owner(kAsked).zone == kZone);
+    CHECK(limits.outside_owner(kAsked).generation == Generation{0xfffffff0});
+    CHECK(limits.outside_owner(kNot).zone == 0);
+    limits.learn(kNot, {kZone + 1, Generation{7}});
+    CHECK(limits.outside_owner(kNot).zone == kZone + 1);
+    CHECK(limits.outside_owner(kAsked).zone == 0);
 }
 
 TEST_CASE("workers count together without losing one") {

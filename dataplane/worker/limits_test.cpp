@@ -260,6 +260,62 @@ TEST_CASE("a flood from outside is the address's that it is for") {
     gateway.handshake(gateway.a, gateway.b, 1);
 }
 
+TEST_CASE("what comes for an address is charged to whoever has it, not to who had it") {
+    LimitDefaults defaults = LimitDefaults::none();
+    defaults.vpc.per_second = 1;
+    Limited gateway(defaults);
+    const IpAddress elastic = ip("198.51.100.7");
+    const auto own = [&](const Machine& machine) {
+        return nfv::ElasticIpRow{machine.vpc, machine.address, elastic, {}, Cookie{700}};
+    };
+    const auto back = [&](const Machine& machine) {
+        return nfv::PublicAddressRow{elastic, machine.vpc, machine.address, {}, Cookie{701}};
+    };
+    std::uint16_t port = 0;
+    // How many got as far as a walk.
+    const auto flood = [&] {
+        const auto before = gateway.worker->counters().walks.read();
+        for (int i = 0; i < 100; ++i)
+            gateway.receive(kUplink, Gateway::from_internet(
+                                         {Ipv4{.source = ip("8.8.8.8"), .destination = elastic},
+                                          Tcp{.source = port++, .flags = wire::tcp::kSyn}}));
+        gateway.sent(kUnderlay);
+        return gateway.worker->counters().walks.read() - before;
+    };
+    const auto refused = [&](std::uint32_t zone) {
+        return gateway.worker->counters()
+            .zone[zone]
+            .drops[static_cast<std::size_t>(DropReason::vpc_connection_rate)]
+            .read();
+    };
+    gateway.put(own(gateway.a), back(gateway.a));
+    CHECK(flood() == 1 + 16);  // nobody knows whose the first is for
+    CHECK(refused(gateway.zone) == 83);
+    // Nobody's: no VPC is charged.
+    gateway.remove(own(gateway.a), back(gateway.a));
+    CHECK(flood() == 100);
+    CHECK(gateway.drops(DropReason::unknown_public_address) == 100);
+    CHECK(refused(gateway.zone) == 83);
+    // Another VPC's, which has a rate of its own.
+    gateway.build_vpc(2);
+    const Machine next = gateway.add_machine(9, 1, {Gateway::kOpen}, 2);
+    const auto zone = policy::zone_of(gateway.store.current(), gateway.vni_of(next)).value;
+    gateway.put(own(next), back(next));
+    CHECK(flood() == 1 + 16);
+    CHECK(refused(zone) == 83);
+    CHECK(refused(gateway.zone) == 83);
+    // The VPC goes, and its slot becomes another's: the address was never that one's.
+    gateway.remove(own(next), back(next), next.row(), next.source());
+    const openflow::VniRow vpc{gateway.vni_of(next), next.vpc, {}};
+    gateway.remove(vpc);
+    gateway.worker->turn();
+    gateway.store.reclaim();
+    gateway.put(openflow::VniRow{Vni{7777}, VpcId{3}, Cookie{3}});
+    CHECK(policy::zone_of(gateway.store.current(), Vni{7777}).value == zone);
+    CHECK(flood() == 100);
+    CHECK(refused(zone) == 83);
+}
+
 TEST_CASE("a flood fills neither the table nor the way of another VPC") {
     Limited gateway(LimitDefaults{});
     // As many as there are records, thrice over: a ninth of them stay.

@@ -24,10 +24,14 @@ std::uint64_t outside_cell(const Worker::State& state, const Packet& packet) {
 Drop charge(Worker::State& state, const Packet& packet) {
     session::Limits& limits = state.shared.sessions->limits;
     if (packet.side == Side::uplink) {
-        std::uint32_t zone = 0;
-        const DropReason reason =
-            limits.charge_outside(outside_cell(state, packet), zone, state.now);
-        return {reason, policy::ZoneSlot{zone}, nullptr};
+        const std::uint64_t cell = outside_cell(state, packet);
+        // What has changed since for the VPC that had the address: the address may be another's
+        // now, or the slot.
+        const session::Limits::OutsideOwner owner = limits.outside_owner(cell);
+        const bool known = owner.generation.value >=
+                           state.shared.changed[owner.zone].load(std::memory_order_acquire);
+        const policy::ZoneSlot zone{known ? owner.zone : 0};
+        return {limits.charge_outside(cell, zone.value, state.now), zone, nullptr};
     }
     const policy::Sender sender = state.shared.sender_of(*state.snapshot, packet);
     if (!sender.zone) return {};  // nobody's VPC: the walk says so at its first step
@@ -117,7 +121,8 @@ void open(Worker::State& state, const Item& item, const Packet& packet, std::uin
     Plan plan = state.shared.walk(*state.snapshot, packet, policy::WalkMode::packet, nullptr);
     state.counters.walks.add(1);
     if (packet.side == Side::uplink && plan.zone)
-        state.shared.sessions->limits.learn(outside_cell(state, packet), plan.zone.value);
+        state.shared.sessions->limits.learn(outside_cell(state, packet),
+                                            {plan.zone.value, plan.generation});
     const Opening how = opening(state, item, plan.zone);
     bool reply = false;
     if (plan.verdict == Verdict::answer) {
