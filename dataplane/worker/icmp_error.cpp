@@ -12,30 +12,47 @@ namespace {
 
 using policy::Adjacency;
 
+// A walk, for what it says of the sender: charged to it like a first packet's.
+struct Walked {
+    Drop refused;
+    policy::Plan plan;
+};
+Walked walk_sender(Worker::State& state, const Item& item, unsigned& budget) {
+    const auto refused = [&](DropReason reason) {
+        return Walked{{reason, claimed_zone(state, item.headers), nullptr}, {}};
+    };
+    if (state.snapshot == nullptr) return refused(DropReason::not_ready);
+    const Packet packet = wire::to_packet(contiguous(item.mbuf), item.headers, item.port);
+    if (budget == 0) return refused(DropReason::walk_budget);
+    if (const Drop drop = charge(state, packet); drop.reason != DropReason::none) return {drop, {}};
+    --budget;
+    state.counters.walks.add(1);
+    return {{}, state.shared.walk(*state.snapshot, packet, policy::WalkMode::packet, nullptr)};
+}
+
 // Inside a VPC only the other end of the connection may complain: with the address that it has in
 // it, or, a next hop or a router of more networks, with any other that the walk lets it send from.
 // none: it is.
-DropReason wrong_reporter(const Worker::State& state, const Item& item, const wire::Quote& quote,
-                          const policy::Source& source, const IpAddress& address,
-                          EndpointId reporter) {
+Drop wrong_reporter(Worker::State& state, const Item& item, const wire::Quote& quote,
+                    policy::ZoneSlot zone, const policy::Source& source, const IpAddress& address,
+                    EndpointId reporter, unsigned& budget) {
     const auto frame = contiguous(item.mbuf);
     const IpAddress vtep = wire::vtep_of(frame, item.headers);
     if (wire::load_mac(frame.data() + item.headers.l2 + wire::ethernet::kSource) == source.mac &&
         std::find(source.vteps.begin(), source.vteps.end(), vtep) != source.vteps.end() &&
         quote.source == address)
-        return DropReason::none;
-    if (state.snapshot == nullptr) return DropReason::not_ready;
-    const policy::Plan plan =
-        state.shared.walk(*state.snapshot, wire::to_packet(frame, item.headers, item.port),
-                          policy::WalkMode::packet, nullptr);
-    if (!plan.source) return plan.reason;
-    return plan.source == reporter ? DropReason::none : DropReason::icmp_error_unmatched;
+        return {};
+    const Walked walked = walk_sender(state, item, budget);
+    if (walked.refused.reason != DropReason::none) return walked.refused;
+    if (!walked.plan.source) return {walked.plan.reason, zone, nullptr};
+    if (walked.plan.source != reporter) return {DropReason::icmp_error_unmatched, zone, nullptr};
+    return {};
 }
 
 // `index`: the flow that runs against the quoted packet, as the error does.
 template <class Family>
 void carry_along(Worker::State& state, const Item& item, const wire::Quote& quote,
-                 session::FlowIndex index) {
+                 session::FlowIndex index, unsigned& budget) {
     auto& sessions = table<Family>(state);
     const session::ConnectionIndex number = session::connection_of(index);
     auto& flow = sessions.flow(index);
@@ -55,11 +72,11 @@ void carry_along(Worker::State& state, const Item& item, const wire::Quote& quot
     const Tuple key = flow.key.tuple();
     const auto& connection = sessions.connection(number);
     if (item.headers.has(wire::kTunnelled))
-        if (const DropReason reason = wrong_reporter(
-                state, item, quote, source, key.source,
-                session::is_reverse(index) ? connection.destination : connection.source);
-            reason != DropReason::none)
-            return drop(state, item, {reason, zone, nullptr});
+        if (const Drop wrong = wrong_reporter(
+                state, item, quote, zone, source, key.source,
+                session::is_reverse(index) ? connection.destination : connection.source, budget);
+            wrong.reason != DropReason::none)
+            return drop(state, item, wrong);
     if (quote.destination != key.destination)
         return drop(state, item, {DropReason::icmp_error_unmatched, zone, nullptr});
     if (adjacency.kind == Adjacency::Kind::unreachable)
@@ -105,33 +122,31 @@ void carry_along(Worker::State& state, const Item& item, const wire::Quote& quot
 }
 
 // What the walk finds wrong with a sender on the uplink, whatever it would say of the packet.
-DropReason wrong_sender(const Worker::State& state, const Item& item) {
-    if (item.headers.has(wire::kTunnelled)) return DropReason::none;
-    if (state.snapshot == nullptr) return DropReason::not_ready;
-    const DropReason reason =
-        state.shared
-            .walk(*state.snapshot, wire::to_packet(contiguous(item.mbuf), item.headers, item.port),
-                  policy::WalkMode::packet, nullptr)
-            .reason;
-    const bool of_sender =
-        reason == DropReason::private_on_uplink || reason == DropReason::spoofed_ip;
-    return of_sender ? reason : DropReason::none;
+Drop wrong_sender(Worker::State& state, const Item& item, unsigned& budget) {
+    if (item.headers.has(wire::kTunnelled)) return {};
+    const Walked walked = walk_sender(state, item, budget);
+    if (walked.refused.reason != DropReason::none) return walked.refused;
+    const DropReason reason = walked.plan.reason;
+    if (reason == DropReason::private_on_uplink || reason == DropReason::spoofed_ip)
+        return {reason, {}, nullptr};
+    return {};
 }
 
 template <class Family>
-void match(Worker::State& state, const Item& item, const wire::Quote& quote, const Tuple& against) {
+void match(Worker::State& state, const Item& item, const wire::Quote& quote, const Tuple& against,
+           unsigned& budget) {
     auto& sessions = table<Family>(state);
     const auto key = Family::Key::of(Vni{item.headers.zone}, against);
     const session::FlowIndex flow = sessions.find(key, sessions.hash(key));
     if (flow == session::kNoFlow)
         return drop(state, item,
                     {DropReason::icmp_error_unmatched, claimed_zone(state, item.headers), nullptr});
-    carry_along<Family>(state, item, quote, flow);
+    carry_along<Family>(state, item, quote, flow, budget);
 }
 
 }  // namespace
 
-void carry_icmp_error(Worker::State& state, const Item& item) {
+void carry_icmp_error(Worker::State& state, const Item& item, unsigned& budget) {
     const auto frame = contiguous(item.mbuf);
     const auto packet = frame.subspan(item.headers.l3);
     const auto quote = wire::parse_quote(
@@ -140,12 +155,12 @@ void carry_icmp_error(Worker::State& state, const Item& item) {
     if (!against || against->source.is_v4() == item.headers.has(wire::kInnerV6))
         return drop(state, item,
                     {DropReason::icmp_error_unmatched, claimed_zone(state, item.headers), nullptr});
-    if (const DropReason reason = wrong_sender(state, item); reason != DropReason::none)
-        return drop(state, item, {reason, claimed_zone(state, item.headers), nullptr});
+    if (const Drop wrong = wrong_sender(state, item, budget); wrong.reason != DropReason::none)
+        return drop(state, item, wrong);
     if (item.headers.has(wire::kInnerV6))
-        match<session::Ipv6>(state, item, *quote, *against);
+        match<session::Ipv6>(state, item, *quote, *against, budget);
     else
-        match<session::Ipv4>(state, item, *quote, *against);
+        match<session::Ipv4>(state, item, *quote, *against, budget);
 }
 
 }  // namespace sluice::worker

@@ -16,7 +16,7 @@ struct End {
 };
 
 struct Errors : Gateway {
-    Errors() {
+    explicit Errors(const session::SessionOptions& tables = small_tables()) : Gateway({}, tables) {
         build_vpc();
         open_group();
         a = add_machine(5);
@@ -211,6 +211,73 @@ TEST_CASE_METHOD(Errors, "a router inside the VPC complains about what it was to
     forger.mac = c.mac;
     forger.host = a.host;
     check_dropped(kUnderlay, frame_of(forger, error(c.address, 64)), DropReason::spoofed_vtep);
+}
+
+TEST_CASE(
+    "errors that must be walked are charged like first packets, and go on when they are few") {
+    session::SessionOptions tables = Gateway::small_tables();
+    tables.limits.endpoint.per_second = 1;
+    Errors gateway(tables);
+    const Layers sent{Ipv4{.source = gateway.a.address, .destination = gateway.b.address},
+                      Udp{.source = 9000, .destination = 53}, Payload{filler(12)}};
+    gateway.Gateway::receive(kUnderlay, gateway.frame_of(gateway.a, sent, gateway.b.mac));
+    gateway.inner();
+    const auto about = [](const IpAddress& from, const IpAddress& to, const Layers& quoted) {
+        return Layers{Ipv4{.source = from, .destination = to},
+                      Icmp{.type = 3, .code = 1, .identifier = 0, .sequence = 0},
+                      Payload{packet(quoted)}};
+    };
+    const auto walks = [&] { return gateway.worker->counters().walks.read(); };
+    const auto rate = [&] { return gateway.drops(DropReason::endpoint_connection_rate); };
+
+    // A machine complains, and complains, of what is none of its business.
+    auto before = walks();
+    const Bytes forged = gateway.frame_of(
+        gateway.c, about(gateway.c.address, gateway.a.address, sent), gateway.a.mac);
+    for (int i = 0; i < 100; ++i) gateway.Gateway::receive(kUnderlay, forged);
+    CHECK(gateway.silent());
+    CHECK(walks() - before == 16);
+    CHECK(gateway.drops(DropReason::icmp_error_unmatched) == 16);
+    CHECK(rate() == 84);
+    // The other end's own errors take no walk.
+    before = walks();
+    for (int i = 0; i < 100; ++i) {
+        gateway.Gateway::receive(
+            kUnderlay,
+            gateway.frame_of(gateway.b, about(gateway.b.address, gateway.a.address, sent),
+                             gateway.a.mac));
+        gateway.inner();
+    }
+    CHECK(walks() == before);
+    // From the internet, by destination.
+    const Layers nothing{Ipv4{.source = gateway.public_a, .destination = gateway.server}, Udp{}};
+    for (int i = 0; i < 100; ++i)
+        gateway.Gateway::receive(
+            kUplink, Gateway::from_internet(about(gateway.router, gateway.public_a, nothing)));
+    CHECK(walks() - before == 16);
+    CHECK(rate() == 84 + 84);
+    // Who asks for neighbours all the time is told no more than that.
+    before = walks();
+    for (int i = 0; i < 100; ++i)
+        gateway.Gateway::receive(kUnderlay,
+                                 gateway.frame_of(gateway.b,
+                                                  {Arp{.sender_mac = gateway.b.mac,
+                                                       .sender = gateway.b.address,
+                                                       .target = gateway.a.address}},
+                                                  MacAddress::from_value(0xffffffffffff)));
+    CHECK(gateway.sent(kUnderlay).size() == 16);
+    CHECK(walks() - before == 16);
+}
+
+TEST_CASE_METHOD(Errors, "a turn walks no more errors than first packets") {
+    const Layers nothing{Ipv4{.source = public_a, .destination = server}, Udp{}};
+    const Layers error{Ipv4{.source = router, .destination = public_a},
+                       Icmp{.type = 3, .code = 1, .identifier = 0, .sequence = 0},
+                       Payload{packet(nothing)}};
+    for (int i = 0; i < 32; ++i) arrive(kUplink, from_internet(error));
+    run();
+    CHECK(drops(DropReason::icmp_error_unmatched) == 16);
+    CHECK(drops(DropReason::walk_budget) == 16);
 }
 
 TEST_CASE_METHOD(Errors, "no tenant's own address leaves on an error") {

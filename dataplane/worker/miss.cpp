@@ -20,24 +20,6 @@ std::uint64_t outside_cell(const Worker::State& state, const Packet& packet) {
     return session::mix(words[0] ^ seed.words[0], words[1] ^ seed.words[1]);
 }
 
-// Charged before it is walked, whatever the walk will say. The sender's own rate, and its VPC's.
-Drop charge(Worker::State& state, const Packet& packet) {
-    session::Limits& limits = state.shared.sessions->limits;
-    if (packet.side == Side::uplink) {
-        const std::uint64_t cell = outside_cell(state, packet);
-        // What has changed since for the VPC that had the address: the address may be another's
-        // now, or the slot.
-        const session::Limits::OutsideOwner owner = limits.outside_owner(cell);
-        const bool known = owner.generation.value >=
-                           state.shared.changed[owner.zone].load(std::memory_order_acquire);
-        const policy::ZoneSlot zone{known ? owner.zone : 0};
-        return {limits.charge_outside(cell, zone.value, state.now), zone, nullptr};
-    }
-    const policy::Sender sender = state.shared.sender_of(*state.snapshot, packet);
-    if (!sender.zone) return {};  // nobody's VPC: the walk says so at its first step
-    return {limits.charge(sender.zone.value, sender.endpoint, state.now), sender.zone, nullptr};
-}
-
 bool is_reply_only(const wire::Headers& headers) {
     if (headers.protocol == static_cast<std::uint8_t>(Protocol::icmp))
         return headers.icmp_type == wire::icmp::kEchoReply || headers.icmp_type == 14;
@@ -202,6 +184,23 @@ std::uint64_t whose(const Worker::State& state, const Item& item) {
 }
 
 }  // namespace
+
+Drop charge(Worker::State& state, const Packet& packet) {
+    session::Limits& limits = state.shared.sessions->limits;
+    if (packet.side == Side::uplink) {
+        const std::uint64_t cell = outside_cell(state, packet);
+        // What has changed since for the VPC that had the address: the address may be another's
+        // now, or the slot.
+        const session::Limits::OutsideOwner owner = limits.outside_owner(cell);
+        const bool known = owner.generation.value >=
+                           state.shared.changed[owner.zone].load(std::memory_order_acquire);
+        const policy::ZoneSlot zone{known ? owner.zone : 0};
+        return {limits.charge_outside(cell, zone.value, state.now), zone, nullptr};
+    }
+    const policy::Sender sender = state.shared.sender_of(*state.snapshot, packet);
+    if (!sender.zone) return {};  // nobody's VPC: the walk says so at its first step
+    return {limits.charge(sender.zone.value, sender.endpoint, state.now), sender.zone, nullptr};
+}
 
 void run_first(Worker::State& state, const Item& item) {
     run_miss(state, item);

@@ -6,9 +6,13 @@ namespace sluice::worker {
 
 void answer_question(Worker::State& state, const Item& item) {
     if (state.snapshot == nullptr) return drop(state, item, {DropReason::not_ready, {}, nullptr});
-    const policy::Plan plan = state.shared.walk(
-        *state.snapshot, wire::to_packet(contiguous(item.mbuf), item.headers, item.port),
-        policy::WalkMode::packet, nullptr);
+    const Packet packet = wire::to_packet(contiguous(item.mbuf), item.headers, item.port);
+    // A flood of connections to a public address is no reason not to say where that is.
+    if (item.headers.has(wire::kTunnelled))
+        if (const Drop refused = charge(state, packet); refused.reason != DropReason::none)
+            return drop(state, item, refused);
+    const policy::Plan plan =
+        state.shared.walk(*state.snapshot, packet, policy::WalkMode::packet, nullptr);
     state.counters.walks.add(1);
     if (plan.verdict == policy::Verdict::answer) return answer(state, item, plan);
     const bool arp = item.headers.kind == wire::FrameKind::arp_request;

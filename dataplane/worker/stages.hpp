@@ -91,6 +91,9 @@ ConnectionEvent describe(Worker::State& state, session::ConnectionIndex connecti
 void file_misses(Worker::State& state);
 // ... those that waited longest are walked, at most so many. Returns how many it served.
 unsigned run_backlog(Worker::State& state, unsigned budget);
+// What a walk for this packet is charged to, whatever it will say: the sender's own rate, and its
+// VPC's; from outside, its destination's. Why it may not be walked.
+Drop charge(Worker::State& state, const Packet& packet);
 // ... and one that cannot wait, whose headers are from a parse with all checks.
 void run_first(Worker::State& state, const Item& item);
 
@@ -111,8 +114,8 @@ struct ErrorAnswer {
     std::uint16_t mtu = 0;  // packet_too_big: what passes, octets
 };
 void answer_error(Worker::State& state, const Item& item, const ErrorAnswer& what, const Drop& why);
-// icmp_error.cpp: an error that quotes a packet of a connection.
-void carry_icmp_error(Worker::State& state, const Item& item);
+// icmp_error.cpp: an error that quotes a packet of a connection. `budget`: walks left.
+void carry_icmp_error(Worker::State& state, const Item& item, unsigned& budget);
 // local.cpp: ARP, ND and ping on the gateway's own links.
 void run_local(Worker::State& state, const Item& item);
 

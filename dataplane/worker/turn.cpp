@@ -110,12 +110,12 @@ void sort(Worker::State& state, const port::ReceiveQueue& queue, rte_mbuf* mbuf)
     }
 }
 
-void run_others(Worker::State& state) {
+void run_others(Worker::State& state, unsigned budget) {
     for (unsigned i = 0; i < state.other_count; ++i) {
         const Item& item = state.others[i];
         switch (item.headers.kind) {
             case FrameKind::icmp_error:
-                carry_icmp_error(state, item);
+                carry_icmp_error(state, item, budget);
                 break;
             case FrameKind::arp_request:
             case FrameKind::solicitation:
@@ -162,7 +162,7 @@ unsigned run_queue(Worker::State& state, const port::ReceiveQueue& queue) {
     if (state.miss_count != 0) file_misses(state);
     if (!state.backlog.empty()) run_backlog(state, budget);
     if (state.fragment_count != 0) run_fragments(state, budget);
-    if (state.other_count != 0) run_others(state);
+    if (state.other_count != 0) run_others(state, budget);
     return count;
 }
 
