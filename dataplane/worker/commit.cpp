@@ -113,19 +113,6 @@ void fill_connection(Worker::State& state, session::Connection& connection, cons
     refresh_connection(state, connection, plan);
 }
 
-// Policy changed since the connection was judged, and does not admit it any more.
-template <class Family>
-bool end_refused(Worker::State& state, session::ConnectionIndex number) {
-    const auto& flow = table<Family>(state).flow(session::forward_of(number)).state;
-    const auto generation = flow.generation.load(std::memory_order_relaxed);
-    const auto is_stale = [&](policy::ZoneSlot zone) {
-        return generation < state.shared.changed[zone.value].load(std::memory_order_acquire);
-    };
-    return (is_stale((*state.shared.sources)[flow.source_index()].zone) ||
-            is_stale((*state.shared.adjacencies)[flow.adjacency()].zone)) &&
-           rewalk<Family>(state, number) != Judgement::allowed;
-}
-
 // Another connection has the replies' key and has idled away, is just slow to go, or would be
 // ended by its next packet: whoever had the address before keeps no port of it.
 template <class Family>

@@ -19,7 +19,18 @@ constexpr std::uint32_t kRound = 32;
 // Workers share the connections in blocks of this size, in turns.
 constexpr std::uint32_t kBlock = 64;
 
+// Connections that ageing judges anew in a turn.
+constexpr unsigned kJudged = 4;
+
 constexpr std::uint64_t kMaxUint32 = ~0U;
+
+// Ports of a NAT gateway's address go with what allowed them, though no packet asks: the next
+// owner of the address shall not wait for the last one's connections to idle away.
+template <class Family>
+bool has_shared_ports(const session::Connection& connection) {
+    return std::is_same_v<Family, session::Ipv4> &&
+           (connection.has(session::kNatSource) || connection.has(session::kNatDestination));
+}
 
 template <class Family>
 void age(Worker::State& state, std::size_t which) {
@@ -28,6 +39,7 @@ void age(Worker::State& state, std::size_t which) {
     const std::uint32_t end = sessions.high_water();
     std::uint32_t& cursor = state.age_cursor[which];
     std::uint32_t& quota = state.age_quota[which];
+    unsigned judgements = kJudged;
     for (unsigned step = 0; step < kAged && quota > 0; ++step, --quota) {
         if (cursor % kBlock == 0 && cursor / kBlock % workers != state.options.index)
             cursor +=
@@ -37,9 +49,15 @@ void age(Worker::State& state, std::size_t which) {
             if (cursor >= end) return;
         }
         const session::ConnectionIndex number{cursor++};
-        if (sessions.connection(number).life() == session::Life::live &&
-            sessions.idle_too_long(number, state.shared.sessions->zones, state.tick))
+        const auto& connection = sessions.connection(number);
+        if (connection.life() != session::Life::live) continue;
+        if (sessions.idle_too_long(number, state.shared.sessions->zones, state.tick)) {
             end_connection<Family>(state, number, EndReason::idle, DropReason::none);
+        } else if (judgements > 0 && has_shared_ports<Family>(connection) &&
+                   is_stale<Family>(state, number)) {
+            --judgements;
+            rewalk<Family>(state, number);
+        }
     }
 }
 

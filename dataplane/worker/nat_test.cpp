@@ -19,7 +19,7 @@ session::SessionOptions quick_tables() {
 }
 
 struct Shared : Gateway {
-    Shared() : Gateway({}, quick_tables()) {
+    explicit Shared(WorkerOptions options = {}) : Gateway(options, quick_tables()) {
         build_vpc();
         open_group();
         a = add_machine(5);
@@ -114,6 +114,23 @@ struct Shared : Gateway {
     const IpAddress other = ip("198.51.100.2"), router = ip("198.51.100.254");
     nfv::NatGatewayRow gateway = row();
     Machine a, b, c;
+};
+
+// Time passes as the test says.
+std::uint64_t clock_now = 1'000'000'000;
+struct Timed : Shared {
+    Timed() : Shared(options()) {}
+    static WorkerOptions options() {
+        WorkerOptions result;
+        result.clock = &clock_now;
+        return result;
+    }
+    void pass(int seconds) {
+        for (int i = 0; i < 20 * seconds; ++i) {
+            clock_now += 50'000'000;
+            run();
+        }
+    }
 };
 
 }  // namespace
@@ -354,6 +371,28 @@ TEST_CASE_METHOD(Shared, "a NAT gateway that loses the address ends the connecti
                   DropReason::nat_unmapped);
     CHECK(connections() == 1);
     CHECK(live() == 1);
+}
+
+TEST_CASE_METHOD(Timed,
+                 "an address that a NAT gateway loses is rid of its ports though they idle") {
+    port_of(open(a, server, udp(4000, 53)));
+    open(b, server, Tcp{.source = 4000, .destination = 443, .flags = wire::tcp::kSyn});
+    CHECK(events().size() == 2);
+    pass(4);
+    CHECK(live() == 2);  // what is allowed stays
+    const IpAddress next = ip("203.0.113.10");
+    gateway.addresses = {next};
+    put(gateway, public_row(next));
+    pass(4);
+    CHECK(connections() == 0);
+    CHECK(live() == 0);
+    const auto released = events();
+    REQUIRE(released.size() == 2);
+    for (const auto& event : released) {
+        CHECK_FALSE(event.assigned);
+        CHECK(event.address == address.to_v4());
+    }
+    CHECK(all_drops() == 0);
 }
 
 TEST_CASE_METHOD(Shared, "connections through a NAT gateway are not picked up in their middle") {

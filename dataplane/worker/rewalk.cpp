@@ -105,6 +105,19 @@ Judgement rewalk(Worker::State& state, session::ConnectionIndex number) {
     return Judgement::allowed;
 }
 
+template <class Family>
+bool is_stale(Worker::State& state, session::ConnectionIndex number) {
+    const auto& flow = table<Family>(state).flow(session::forward_of(number)).state;
+    const auto generation = flow.generation.load(std::memory_order_relaxed);
+    const auto since = [&](policy::ZoneSlot zone) {
+        return generation < state.shared.changed[zone.value].load(std::memory_order_acquire);
+    };
+    return since((*state.shared.sources)[flow.source_index()].zone) ||
+           since((*state.shared.adjacencies)[flow.adjacency()].zone);
+}
+
+template bool is_stale<session::Ipv4>(Worker::State&, session::ConnectionIndex);
+template bool is_stale<session::Ipv6>(Worker::State&, session::ConnectionIndex);
 template Judgement rewalk<session::Ipv4>(Worker::State&, session::ConnectionIndex);
 template Judgement rewalk<session::Ipv6>(Worker::State&, session::ConnectionIndex);
 

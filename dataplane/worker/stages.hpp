@@ -33,6 +33,16 @@ enum class Judgement : std::uint8_t {
 template <class Family>
 Judgement rewalk(Worker::State& state, session::ConnectionIndex connection);
 
+// Whether policy has changed since the connection was judged.
+template <class Family>
+bool is_stale(Worker::State& state, session::ConnectionIndex connection);
+// Ends the connection if policy has changed and does not admit it any more: true.
+template <class Family>
+bool end_refused(Worker::State& state, session::ConnectionIndex connection) {
+    return is_stale<Family>(state, connection) &&
+           rewalk<Family>(state, connection) != Judgement::allowed;
+}
+
 // commit.cpp: a plan becomes a connection. The flow of the plan's direction, or why not.
 struct Committed {
     session::FlowIndex flow = session::kNoFlow;

@@ -127,6 +127,9 @@ class Gateway:
         for connection in self.live():
             if self.is_homeless(connection) or self.now - connection.last > self.time_of(connection):
                 self.end(connection)
+            elif connection.mappings and connection.judged != self.state_of_policy \
+                    and self.judge_anew(connection) != "allowed":
+                self.end(connection)  # its port is its NAT gateway's again
         return self.fragments.expire()
 
     def vpc_of(self, connection):
