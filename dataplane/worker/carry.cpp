@@ -53,24 +53,6 @@ bool private_leaves(const wire::Headers& headers, std::uint32_t target,
            headers.has(wire::kTunnelled) && (target & session::kTranslated) == 0;
 }
 
-// A datagram that may be fragmented, or is, leaves with an identification of the shared address's
-// own; all its fragments with the same (session/identification.hpp). Its addresses are translated.
-[[gnu::noinline, gnu::cold]] void renumber(Worker::State& state, std::uint8_t* ip) {
-    namespace v4 = wire::ipv4;
-    const std::uint16_t word = wire::load16(ip + v4::kFragment).host();
-    const bool fragment = (word & (v4::kMoreFragments | v4::kOffsetMask)) != 0;
-    if (!fragment && (word & v4::kDontFragment) != 0) return;
-    std::uint16_t number = fragment ? state.identification : std::uint16_t{0};
-    if (number == 0)
-        number = state.shared.sessions->identifications.next(
-            wire::load32(ip + v4::kSource), wire::load32(ip + v4::kDestination), ip[v4::kProtocol]);
-    if (fragment) state.identification = number;
-    const be16 before = wire::load16(ip + v4::kIdentification);
-    wire::store(ip + v4::kIdentification, be16{number});
-    add_to_field(ip + v4::kChecksum,
-                 field_delta(wire::ChecksumDelta{}.replace(before, be16{number}).folded()));
-}
-
 constexpr auto kTcp = static_cast<std::uint8_t>(Protocol::tcp);
 
 inline void note_progress(const std::uint8_t* frame, const wire::Headers& headers,
@@ -172,6 +154,22 @@ template <class Family>
 }
 
 }  // namespace
+
+void renumber(Worker::State& state, std::uint8_t* ip) {
+    namespace v4 = wire::ipv4;
+    const std::uint16_t word = wire::load16(ip + v4::kFragment).host();
+    const bool fragment = (word & (v4::kMoreFragments | v4::kOffsetMask)) != 0;
+    if (!fragment && (word & v4::kDontFragment) != 0) return;
+    std::uint16_t number = fragment ? state.identification : std::uint16_t{0};
+    if (number == 0)
+        number = state.shared.sessions->identifications.next(
+            wire::load32(ip + v4::kSource), wire::load32(ip + v4::kDestination), ip[v4::kProtocol]);
+    if (fragment) state.identification = number;
+    const be16 before = wire::load16(ip + v4::kIdentification);
+    wire::store(ip + v4::kIdentification, be16{number});
+    add_to_field(ip + v4::kChecksum,
+                 field_delta(wire::ChecksumDelta{}.replace(before, be16{number}).folded()));
+}
 
 void encapsulate(Worker::State& state, rte_mbuf* mbuf, std::uint32_t l3, const Adjacency& adjacency,
                  const OuterFacts& facts) {

@@ -104,6 +104,8 @@ void carry_along(Worker::State& state, const Item& item, const wire::Quote& quot
         if (!wire::translate_quote({ip, std::size_t{item.mbuf->data_len} - item.headers.l3}, quote,
                                    {from, after->destination, *quoted}))
             return drop(state, item, {DropReason::nat_unsupported, zone, nullptr});
+        if ((flow.state.target.load(std::memory_order_relaxed) & session::kSharedSource) != 0)
+            renumber(state, ip);
     } else if (adjacency.kind == Adjacency::Kind::ethernet && item.headers.has(wire::kTunnelled) &&
                key.source.is_v4()) {
         return drop(state, item, {DropReason::private_on_uplink, zone, nullptr});

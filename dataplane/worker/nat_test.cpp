@@ -472,6 +472,33 @@ TEST_CASE_METHOD(Shared, "datagrams of two endpoints with one identification lea
     CHECK(number(a) != first);
 }
 
+TEST_CASE_METHOD(Shared, "errors of two endpoints with one identification leave with two") {
+    const auto number = [&](const Machine& from, std::uint16_t flags) {
+        const std::uint16_t port = port_of(open(from, server, udp(4000, 53)));
+        receive(kUplink, from_internet(from_to(ip4(server, address), udp(53, port))));
+        const Bytes got = inner();
+        Ipv4 header = ip4(from.address, server);
+        header.identification = 77;
+        header.flags_and_offset = flags;
+        receive(kUnderlay, frame_of(from, {header, Icmp{.type = 3, .code = 3, .identifier = 0},
+                                           Payload{{got.begin() + 14, got.end()}}}));
+        const Bytes error = uplinked();
+        header.source = address;
+        header.identification = identification_of(error);
+        header.ttl = 63;
+        const Ipv4 quoted = ip4(server, address, 63);
+        CHECK(error == on_uplink({header, Icmp{.type = 3, .code = 3, .identifier = 0},
+                                  Payload{packet(from_to(quoted, udp(53, port)))}}));
+        return identification_of(error);
+    };
+    const std::uint16_t first = number(a, 0);
+    CHECK(first != 77);
+    CHECK(number(b, 0) != first);
+    CHECK(number(a, 0) != first);
+    // Atomic ones keep theirs.
+    CHECK(number(a, wire::ipv4::kDontFragment) == 77);
+}
+
 TEST_CASE_METHOD(Shared, "a walk of an earlier moment takes no port that is another's by now") {
     // Two first packets in one burst, of one private port: one connection, one port.
     arrive(kUnderlay, frame_of(a, from_to(ip4(a.address, server), udp(4000, 53))));

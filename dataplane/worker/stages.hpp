@@ -132,7 +132,11 @@ void run_local(Worker::State& state, const Item& item);
 // fragment.cpp: an IPv4 packet without DF that exceeds the adjacency's MTU, rewritten already.
 void send_fragments(Worker::State& state, const Item& item, const policy::Adjacency& adjacency,
                     const OuterFacts& outer);
-// carry.cpp: writes the header before the IP packet at `l3` and sends.
+// carry.cpp: a datagram that may be fragmented, or is, leaves with an identification of the shared
+// address's own; all its fragments with the same (session/identification.hpp). Its addresses are
+// translated.
+[[gnu::noinline, gnu::cold]] void renumber(Worker::State& state, std::uint8_t* ip);
+// ... writes the header before the IP packet at `l3` and sends.
 void encapsulate(Worker::State& state, rte_mbuf* mbuf, std::uint32_t l3,
                  const policy::Adjacency& adjacency, const OuterFacts& facts);
 
