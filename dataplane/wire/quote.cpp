@@ -93,7 +93,7 @@ std::optional<Quote> parse_quote(std::span<const std::uint8_t> packet) {
     const std::size_t begin = upper->offset + icmp::kSize;
     auto quoted = packet.subspan(begin);
     quoted = quoted.first(original_length(error, v4, quoted.size()));
-    const auto inner = find_upper_layer(quoted);
+    const auto inner = find_connection_layer(quoted);
     if (!inner || inner->is_later_fragment() || (quoted[0] >> 4 == 4) != v4) return std::nullopt;
     quoted = quoted.first(length_of(quoted, v4));
     if (quoted.size() < inner->offset) return std::nullopt;

@@ -116,6 +116,20 @@ TEST_CASE("A protocol without ports needs none of its octets in the quote") {
     CHECK(quote->tuple == Tuple{"10.0.0.1"_ip, "10.0.0.2"_ip, 50, 0, 0});
 }
 
+TEST_CASE("What a connection is known by is not looked behind in its quote") {
+    for (const std::uint8_t kind :
+         {ipv6::kAuthentication, ipv6::kMobility, ipv6::kHip, ipv6::kShim6})
+        for (const std::size_t cut : {std::size_t{0}, std::size_t{8}, std::size_t{24}}) {
+            auto quoted = packet({Ipv6{}, Extension{}, Extension{.kind = kind, .body = Bytes(14)},
+                                  Udp{.source = 5000, .destination = 6000}});
+            quoted.resize(quoted.size() - cut);
+            const auto quote = parse_quote(error6(quoted, Ipv6{}.source));
+            REQUIRE(quote);
+            CHECK(quote->tuple == Tuple{Ipv6{}.source, Ipv6{}.destination, kind, 0, 0});
+            CHECK(quote->quoted_l4_offset == 48 + 40 + 8);
+        }
+}
+
 TEST_CASE("Eight octets of the upper layer are enough, fewer are not") {
     for (std::uint8_t protocol : {6, 17, 1}) {
         const Bytes quoted = packet(sent({"10.0.0.1"_ip, "10.0.0.2"_ip, 1, 8 << 8}, protocol));

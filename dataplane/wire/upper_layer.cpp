@@ -16,26 +16,29 @@ std::optional<UpperLayer> behind_ipv4(std::span<const std::uint8_t> packet) {
                       (fragment & ipv4::kMoreFragments) != 0};
 }
 
+// What a connection's packets may have before what they carry (parse_inner.cpp).
+bool is_passed(std::uint8_t next_header) {
+    return next_header == ipv6::kHopByHop || next_header == ipv6::kRouting ||
+           next_header == ipv6::kFragmentHeader || next_header == ipv6::kDestinationOptions;
+}
+
 bool is_extension(std::uint8_t next_header) {
     switch (next_header) {
-        case ipv6::kHopByHop:
-        case ipv6::kRouting:
-        case ipv6::kFragmentHeader:
         case ipv6::kAuthentication:
-        case ipv6::kDestinationOptions:
         case ipv6::kMobility:
         case ipv6::kHip:
         case ipv6::kShim6:
             return true;
         default:
-            return false;
+            return is_passed(next_header);
     }
 }
 
-std::optional<UpperLayer> behind_ipv6(std::span<const std::uint8_t> packet) {
+std::optional<UpperLayer> behind_ipv6(std::span<const std::uint8_t> packet,
+                                      bool (*is_in_front)(std::uint8_t)) {
     if (packet.size() < ipv6::kSize) return std::nullopt;
     UpperLayer result{packet[ipv6::kNextHeader], ipv6::kSize, 0, false};
-    for (std::size_t count = 0; is_extension(result.protocol); ++count) {
+    for (std::size_t count = 0; is_in_front(result.protocol); ++count) {
         if (count == kMaxExtensionHeaders || packet.size() - result.offset < 8) return std::nullopt;
         const std::uint8_t* header = packet.data() + result.offset;
         std::size_t length = (header[1] + std::size_t{1}) * 8;
@@ -69,18 +72,27 @@ std::optional<UpperLayer> behind_ipv6(std::span<const std::uint8_t> packet) {
     return result;
 }
 
-}  // namespace
-
-std::optional<UpperLayer> find_upper_layer(std::span<const std::uint8_t> packet) {
+std::optional<UpperLayer> find(std::span<const std::uint8_t> packet,
+                               bool (*is_in_front)(std::uint8_t)) {
     if (packet.empty()) return std::nullopt;
     switch (packet[0] >> 4) {
         case 4:
             return behind_ipv4(packet);
         case 6:
-            return behind_ipv6(packet);
+            return behind_ipv6(packet, is_in_front);
         default:
             return std::nullopt;
     }
+}
+
+}  // namespace
+
+std::optional<UpperLayer> find_upper_layer(std::span<const std::uint8_t> packet) {
+    return find(packet, &is_extension);
+}
+
+std::optional<UpperLayer> find_connection_layer(std::span<const std::uint8_t> packet) {
+    return find(packet, &is_passed);
 }
 
 }  // namespace sluice::wire

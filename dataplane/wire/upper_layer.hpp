@@ -32,5 +32,8 @@ struct UpperLayer {
 // headers that contradict themselves or a chain that the span does not hold; offset <= its size
 // always. An IPv6 routing header with segments left is refused: its destination is not final.
 std::optional<UpperLayer> find_upper_layer(std::span<const std::uint8_t> packet);
+// The same as the key of a connection has it: in IPv6 the authentication header, mobility, HIP and
+// shim6 are what the packet carries, as in IPv4.
+std::optional<UpperLayer> find_connection_layer(std::span<const std::uint8_t> packet);
 
 }  // namespace sluice::wire

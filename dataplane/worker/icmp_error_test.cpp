@@ -294,6 +294,26 @@ TEST_CASE_METHOD(Errors, "no tenant's own address leaves on an error") {
     CHECK(wire::load_v4(&uplinked()[wire::ethernet::kSize + wire::ipv4::kSource]) == public_a);
 }
 
+TEST_CASE_METHOD(Errors, "ICMPv6 errors about packets with an authentication header pass") {
+    const auto with = [&](Machine machine, const char* address6) {
+        machine.address = ip(address6);
+        put(machine.row(), machine.source());
+        return machine;
+    };
+    const Machine a6 = with(a, "fd00:1::5"), b6 = with(b, "fd00:1::6");
+    const Layers sent{Ipv6{.source = a6.address, .destination = b6.address},
+                      Extension{.kind = wire::ipv6::kAuthentication, .body = Bytes(14)},
+                      Udp{.source = 9000, .destination = 53}, Payload{filler(12)}};
+    Gateway::receive(kUnderlay, frame_of(a6, sent, b6.mac));
+    const Bytes arrived = inner();
+    const Layers error{Ipv6{.source = b6.address, .destination = a6.address},
+                       Icmp{.type = 1, .code = 4, .identifier = 0, .sequence = 0},
+                       Payload{Bytes(arrived.begin() + wire::ethernet::kSize, arrived.end())}};
+    Gateway::receive(kUnderlay, frame_of(b6, error, a6.mac));
+    CHECK(inner() == packet(Layers{Ethernet{b6.mac, a6.mac}} + error));
+    CHECK(connections() == 1);
+}
+
 TEST_CASE_METHOD(Errors, "an error opens nothing, and there is none about an error") {
     const auto quoting = [](const Ipv4& outer, const Layers& quoted) {
         return Layers{outer, Icmp{.type = 3, .code = 1, .identifier = 0, .sequence = 0},
