@@ -222,15 +222,27 @@ void Gateway::note_cell(PortId port, std::span<const std::uint8_t> frame) const 
         note(tables_->sessions.ipv6, session::KeyIpv6::of(Vni{headers.zone}, tuple));
 }
 
-Gateway::Fate Gateway::receive(PortId port, std::span<const std::uint8_t> frame) {
+void Gateway::enqueue(PortId port, std::span<const std::uint8_t> frame) {
     Devices& devices = Devices::get();
-    note_cell(port, frame);
     rte_mbuf* mbuf = rte_pktmbuf_alloc(devices.pool);
     must(mbuf != nullptr, "no buffer");
     char* room = rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(frame.size()));
     must(room != nullptr, "the frame does not fit");
     std::memcpy(room, frame.data(), frame.size());
     must(rte_ring_enqueue(devices.receive[port.value - 1], mbuf) == 0, "the ring is full");
+}
+
+Gateway::Fate Gateway::receive(PortId port, std::span<const std::uint8_t> frame) {
+    note_cell(port, frame);
+    enqueue(port, frame);
+    turn();
+    Fate fate;
+    collect(fate);
+    return fate;
+}
+
+Gateway::Fate Gateway::receive_burst(PortId port, std::span<const Octets> frames) {
+    for (const Octets& frame : frames) enqueue(port, frame);
     turn();
     Fate fate;
     collect(fate);
@@ -251,9 +263,15 @@ void Gateway::collect(Fate& fate) {
         }
     }
     worker::ConnectionEvent event;
-    while (worker_->events().pop(event))
-        if (event.kind == worker::ConnectionEvent::Kind::created)
-            fate.opened.push_back(event.leaves);
+    using Kind = worker::ConnectionEvent::Kind;
+    while (worker_->events().pop(event)) {
+        if (event.kind == Kind::created)
+            fate.opened.push_back(
+                {event.source_vni, event.arrives, event.leaves, fate.opened.size()});
+        if (event.kind == Kind::ended && event.reason == worker::EndReason::evicted)
+            fate.evicted.push_back(
+                {event.source_vni, event.arrives, event.leaves, fate.opened.size()});
+    }
     const worker::WorkerCounters& counters = worker_->counters();
     for (std::uint32_t zone = 0; zone < zones_; ++zone)
         for (std::size_t reason = 0; reason < kDropReasons; ++reason) {

@@ -46,13 +46,23 @@ class Gateway final : public Tables {
     struct Fate {
         std::vector<Frame> sent;
         std::vector<Dropped> dropped;
-        // Of connections that it opened: their first packet as it leaves. A NAT gateway chooses.
-        std::vector<Tuple> opened;
+        // Connections that it opened, with the port that a NAT gateway chose, and others that went
+        // for them.
+        struct Connection {
+            Vni from;
+            Tuple arrives, leaves;  // their first packet
+            std::size_t after = 0;  // so many were opened before
+        };
+        std::vector<Connection> opened, evicted;
         bool walked = false;
     };
     // Later by so much; what is to end by then, ends.
     Fate advance(std::uint64_t nanoseconds);
     Fate receive(PortId port, std::span<const std::uint8_t> frame);
+    // All of them at once.
+    Fate receive_burst(PortId port, std::span<const Octets> frames);
+    // The tables were there before: connections are picked up in their middle.
+    void restarted() { shared_.restarted = now_; }
 
     // Live connections; a sentence for each of them that does not hold together.
     struct Flows {
@@ -79,6 +89,7 @@ class Gateway final : public Tables {
 
   private:
     void turn();
+    static void enqueue(PortId port, std::span<const std::uint8_t> frame);
     void note_cell(PortId port, std::span<const std::uint8_t> frame) const;
     void collect(Fate& fate);
 

@@ -56,6 +56,14 @@ json::array words(const std::vector<std::string>& sentences) {
     return result;
 }
 
+json::array words(const std::vector<Gateway::Fate::Connection>& connections) {
+    json::array result;
+    for (const auto& one : connections)
+        result.push_back(
+            json::array{one.from.value, words(one.arrives), words(one.leaves), one.after});
+    return result;
+}
+
 class Oracle {
   public:
     json::object answer(const json::value& request);
@@ -65,6 +73,7 @@ class Oracle {
     json::array fate(const Gateway::Fate& fate) const;
     json::value explain(json::object question) const;
     json::array packets(const json::array& packets);
+    json::array burst(const json::object& request);
     json::object flows() const;
 
     std::unique_ptr<Gateway> gateway_;
@@ -94,9 +103,8 @@ json::array Oracle::fate(const Gateway::Fate& fate) const {
         });
         dropped.push_back(json::array{label(drop.reason), vni, drop.packets});
     }
-    json::array opened;
-    for (const Tuple& leaves : fate.opened) opened.push_back(words(leaves));
-    return {std::move(sent), std::move(dropped), fate.walked, nullptr, std::move(opened)};
+    return {std::move(sent), std::move(dropped), fate.walked,
+            nullptr,         words(fate.opened), words(fate.evicted)};
 }
 
 json::value Oracle::explain(json::object question) const {
@@ -124,6 +132,14 @@ json::array Oracle::packets(const json::array& packets) {
     return fates;
 }
 
+json::array Oracle::burst(const json::object& request) {
+    std::vector<Octets> frames;
+    for (const auto& frame : request.at("frames").as_array())
+        frames.push_back(octets_of(frame.as_string()));
+    return fate(
+        gateway_->receive_burst(PortId{request.at("port").to_number<std::uint16_t>()}, frames));
+}
+
 json::object Oracle::flows() const {
     const Gateway::Flows flows = gateway_->flows();
     json::array live;
@@ -140,6 +156,11 @@ json::object Oracle::answer(const json::value& request) {
     const auto& operation = request.at("op").as_string();
     if (operation == "apply") return apply(request.at("changes").as_array());
     if (operation == "packets") return {{"fates", packets(request.at("packets").as_array())}};
+    if (operation == "burst") return {{"fate", burst(request.as_object())}};
+    if (operation == "restarted") {
+        gateway_->restarted();
+        return {};
+    }
     if (operation == "advance")
         return {{"fate", fate(gateway_->advance(request.at("seconds").to_number<std::uint64_t>() *
                                                 1'000'000'000))}};

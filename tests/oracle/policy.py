@@ -376,6 +376,9 @@ class Policy:
             self.ports.mapped(packet.protocol, packet.destination, packet.destination_port)
         if not mapping or mapping.owner[0] != nat or mapping.owner[1] not in self.world["endpoints"]:
             return drop("nat_unmapped", **told)
+        hop, _ = self.route(mapping.owner[1], address(packet.source))
+        if not isinstance(hop, dict) or hop.get("nat_gateway_id") != nat:  # its replies go elsewhere
+            return drop("nat_unmapped", **told)
         filtering = self.world["nat-gateways"][nat]["filtering"]
         # What has its connection was let in by what may have ended since.
         if filtering == "address_and_port_dependent" or filtering == "address_dependent" and \

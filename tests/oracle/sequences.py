@@ -82,6 +82,47 @@ class Run:
             self.note(p, outcome)
             self.packets += 1
 
+    def burst(self, batch):
+        """All at once: the same octets and drops altogether; a connection's packets in their order."""
+        port = octets.arriving(batch[0])[0]
+        fate = self.driver.ask({"op": "burst", "port": port,
+                                "frames": [octets.arriving(p)[1].hex() for p in batch]})["fate"]
+        outcomes, taken, used = [], {}, set()
+        for p in batch:
+            tuple_of = [p["vni"], list(octets.tuple_of(p))]
+            number = next((n for n, one in enumerate(fate[4]) if one[:2] == tuple_of and n not in used), None)
+            if number is None:
+                own = [fate[0], fate[1], fate[2], None, [], []]
+            else:
+                used.add(number)
+                own = [*fate[:4], [fate[4][number]], [one for one in fate[5] if one[3] == number]]
+            outcomes.append(self.gateway.packet(p, own, taken))
+            wrong = self.gateway.wrong
+            if wrong:
+                raise Mismatch("\n    ".join([*wrong, f"packet of a burst: {p}", f"oracle: {outcomes[-1]}"]))
+        if len(used) != len(fate[4]):
+            raise Mismatch(f"{len(fate[4])} connections opened by a burst, not {len(used)}: {fate[4]}")
+        self.packets += len(batch)
+        self.met["burst"] += 1
+        wrong = self.differences_of_burst(batch, outcomes, fate)
+        if wrong:
+            raise Mismatch("\n    ".join([*wrong, f"a burst of {len(batch)} from {batch[0]}",
+                                          f"oracle: {dict(collections.Counter((o.verdict, o.reason) for o in outcomes))}",
+                                          f"product: {len(fate[0])} left, {fate[1:]}"]))
+        for p, outcome in zip(batch, outcomes):
+            self.note(p, outcome)
+
+    def restart(self, _=None):
+        """Only the tables outlive it."""
+        self.driver.ask({"op": "reset"})
+        self.macs.clear()
+        everything = [{"kind": kind, "id": key, "spec": spec}
+                      for kind, specs in self.gateway.world.items() for key, spec in specs.items()]
+        self.macs.update(self.driver.ask({"op": "apply", "changes": everything})["macs"])
+        self.driver.ask({"op": "restarted"})
+        self.gateway.restart()
+        self.met["restart"] += 1
+
     def check(self, _=None):
         """Both hold the same connections."""
         flows = self.driver.ask({"op": "flows"})
@@ -129,7 +170,7 @@ class Run:
         return question
 
     def differences(self, p, outcome, fate):
-        sent, dropped, _, explained, _ = fate
+        sent, dropped, _, explained, _, _ = fate
         sent = [(port, octets.without_choice(port, bytes.fromhex(frame))) for port, frame in sent]
         wrong = self.leaks(sent)
         all_of_it = [outcome, *outcome.more]
@@ -156,16 +197,43 @@ class Run:
                 wrong.append(f"explain says {explained}, not {[decision.verdict, decision.reason]}")
         return wrong
 
+    def differences_of_burst(self, batch, outcomes, fate):
+        sent = [(port, octets.without_choice(port, bytes.fromhex(frame))) for port, frame in fate[0]]
+        wrong = self.leaks(sent)
+        reasons = [one.reason for one in outcomes if one.verdict == "drop"]
+        found = [reason for reason, _, count in fate[1] for _ in range(count)]
+        if not self.same(reasons, found):
+            wrong.append(f"dropped for {collections.Counter(found)}, not for {collections.Counter(reasons)}")
+        plain = [octets.without_identification(*frame) for frame in sent]
+        last = {}  # connection and direction → where its last frame was
+        for p, outcome in zip(batch, outcomes):
+            for frame in outcome.frames:
+                frame = octets.without_identification(*frame)
+                if frame not in plain:
+                    wrong.append("other octets left")
+                    return wrong
+                at = plain.index(frame)
+                plain[at] = None
+                whose = p["vni"], octets.tuple_of(p)
+                if at < last.get(whose, 0):
+                    wrong.append("packets of a connection overtook each other")
+                last[whose] = at
+        left = sum(frame is not None for frame in plain)
+        if left > sum(bool(outcome.told) for outcome in outcomes):
+            wrong.append(f"{left} frames too many left")
+        return wrong
+
     @staticmethod
     def same(wanted, found):
         """Each reason once, in any order."""
-        left = list(found)
-        for reason in wanted:
-            match = next((one for one in left if one in SAME.get(reason, {reason})), None)
+        left, rest = collections.Counter(found), collections.Counter(wanted)
+        left, rest = left - rest, rest - left
+        for reason in rest.elements():
+            match = next((one for one in left.elements() if one in SAME.get(reason, ())), None)
             if match is None:
                 return False
-            left.remove(match)
-        return not left
+            left[match] -= 1
+        return not +left
 
     def own(self, p, decision):
         """The source address is its endpoint's own: then explain knows who sends."""
@@ -266,6 +334,8 @@ def run_seed(driver, seed, met, rules, events):
     for step in range(STEPS):
         for _ in range(BATCHES_A_STEP):
             event("send", [source.packet() for _ in range(BATCH)])
+        if rng.random() < 0.2:
+            event("burst", source.burst())
         run.check()
         event("advance", source.step())
         if step % STEPS_A_CHANGE == 0:
@@ -278,6 +348,7 @@ def run_seed(driver, seed, met, rules, events):
                 event("apply", cloud.take_changes())
     run.drain()
     met["source port translated"] += run.gateway.ported
+    met["evicted"] += run.gateway.evicted
     return run.packets
 
 

@@ -10,6 +10,7 @@ import copy
 import dataclasses
 
 import datagrams
+import limits
 import nat
 import octets
 import policy
@@ -60,22 +61,28 @@ class Connection:
     def __init__(self, first, decision, now, port=None):
         """`port`: with which it leaves, where its own was taken."""
         self.first = first
-        self.decision = decision
+        self.decide(decision, port)
         self.sender = decision.sender
         self.receiver = decision.destination
-        # (VNI, tuple) as the packets of either direction arrive.
-        leaves = decision.leaves
-        there = leaves.source, leaves.destination, leaves.protocol, \
-            leaves.source_port if port is None else port, leaves.destination_port
-        self.keys = [(first["vni"], octets.tuple_of(first)), (decision.destination_vni, turned(there))]
         self.protocol = first["protocol"]
         self.tcp = tcp.Tcp() if self.protocol == TCP else None
         self.seen = [False, False]
         self.created = self.last = now
         self.judged = None  # the state of policy that it was last judged by
         self.over = False
+        self.owner = decision.sender or decision.destination  # for which it counts
+        self.vpc = None
         self.mappings = []  # of NAT gateways' ports that it uses
         self.remembered = False  # its remote address, for who may open connections to its port
+
+    def decide(self, decision, port=None):
+        self.decision = decision
+        # (VNI, tuple) as the packets of either direction arrive.
+        leaves = decision.leaves
+        there = leaves.source, leaves.destination, leaves.protocol, \
+            leaves.source_port if port is None else port, leaves.destination_port
+        first = self.first
+        self.keys = [(first["vni"], octets.tuple_of(first)), (decision.destination_vni, turned(there))]
 
     def leaving(self, direction):
         """The tuple with which packets of the direction leave."""
@@ -105,6 +112,9 @@ class Gateway:
         self.fragments = datagrams.Datagrams(self)
         self.ports = nat.Ports(self)
         self.policy = policy.Policy(world, self.ports)
+        self.limits = limits.Limits(self)
+        self.evicted = 0  # connections that went for others
+        self.restarted = None  # when
         self.ported = 0  # connections whose source port was translated for want of a free key
         self.wrong = []  # what was wrong with a choice of the product's
         self.ended = []  # those that are gone, for whoever makes packets
@@ -153,11 +163,23 @@ class Gateway:
         self.ports.release(connection)
         self.ended.append(connection)
 
+    def restart(self):
+        """Nobody knows its connections any more, nor ports of NAT gateways that rest."""
+        for connection in self.live():
+            self.end(connection)
+        self.ports = nat.Ports(self)
+        self.fragments = datagrams.Datagrams(self)
+        self.policy = policy.Policy(self.world, self.ports)
+        self.decided.clear()
+        self.restarted = self.now
+
     # --- packets ---------------------------------------------------------------------------------
 
-    def packet(self, p, fate):
-        """`fate`: what the product did with it, for choices that are a gateway's own."""
+    def packet(self, p, fate, taken=None):
+        """`fate`: what the product did with it, for choices that are a gateway's own; `taken`: of a
+        burst's drops, how many are explained."""
         self.fate, self.wrong = fate, []
+        self.taken = {} if taken is None else taken
         if (p["vni"] and p["protocol"] == UDP and p.get("destination_port") == policy.VXLAN_PORT
                 and p.get("cut", (0, 0))[0] == 0):
             return self.dropped(p, "inner_vxlan")
@@ -175,6 +197,14 @@ class Gateway:
     def seen_dropped(self, reason):
         return any(dropped[0] == reason for dropped in self.fate[1])
 
+    def take_reason(self, reasons):
+        """One of these for which the product dropped the packet; of a burst's, each once."""
+        for number, (reason, zone, count) in enumerate(self.fate[1]):
+            if reason in reasons and count > self.taken.get(number, 0):
+                self.taken[number] = self.taken.get(number, 0) + 1
+                return reason
+        return None
+
     def decide(self, p):
         key = (p["vni"], p["vtep"], p["source_mac"], p["destination_mac"], p.get("subnet_id"),
                octets.tuple_of(p))
@@ -185,10 +215,13 @@ class Gateway:
         return self.decided[key]
 
     def first(self, p):
+        refused = self.limits.charge(p)
+        if refused:
+            return self.dropped(p, refused)
         decision = self.decide(p)
         if decision.nat:
             decision = self.by_address(p, decision)
-        if decision.nat and self.seen_dropped("nat_endpoint_ports"):
+        if decision.nat and not self.fate[4] and self.take_reason(["nat_endpoint_ports"]):
             # Wherever it goes, it gets its source first.
             self.wrong += self.ports.has_all(p, decision.nat)
             return self.dropped(p, "nat_endpoint_ports")
@@ -201,14 +234,24 @@ class Gateway:
         refused = self.opens(p) or self.untranslatable(p, decision)
         if refused:
             return self.dropped(p, refused, decision=decision)
+        return self.open(p, decision)
+
+    def open(self, p, decision):
+        connection = Connection(p, decision, self.now)
+        connection.vpc = self.policy.vpc_with(connection.keys[0][0] or connection.keys[1][0])
+        self.wrong += self.limits.make_room(connection)
+        if not self.fate[4]:
+            refused = self.limits.refusal(connection)
+            if refused:
+                return self.dropped(p, refused, decision=decision)
         if decision.nat:
             decision = self.chosen(p, decision)
-        connection = Connection(p, decision, self.now)
+            connection.decide(decision)
         refused = self.claim(connection)
         if refused and p["protocol"] in (TCP, UDP, ICMP) and self.fate[4] and not decision.nat and \
                 connection.keys[0][1] != connection.leaving(0):
             # The source port is translated, too: to one that is free.
-            connection = Connection(p, decision, self.now, self.fate[4][0][3])
+            connection.decide(decision, self.fate[4][0][2][3])
             refused = self.claim(connection)
             self.ported += 1
         if refused:
@@ -220,6 +263,7 @@ class Gateway:
         connection.judged = self.state_of_policy
         for direction, key in enumerate(connection.keys):
             self.table[key] = connection, direction
+        self.wrong += self.limits.overrun(connection)
         outcome = self.carry(p, connection, 0)
         outcome.opened, outcome.decision = connection, decision
         return outcome
@@ -228,14 +272,14 @@ class Gateway:
         """Whoever judges the packet behind the NAT gateway sees the address that this chose."""
         for public in self.policy.addresses_of(decision.nat):
             other = self.policy.decide(p, public=public)
-            if self.fate[4][0][0] == public if self.fate[4] else self.seen_dropped(other.reason):
+            if self.fate[4][0][2][0] == public if self.fate[4] else self.seen_dropped(other.reason):
                 return other
         return decision
 
     def chosen(self, p, decision):
         """With the address and port that the NAT gateway chose."""
         if self.fate[4]:
-            source, _, _, port, _ = self.fate[4][0]
+            source, _, _, port, _ = self.fate[4][0][2]
             leaves = dataclasses.replace(decision.leaves, source=source, source_port=port)
             return dataclasses.replace(decision, leaves=leaves)
         if self.seen_dropped("session_conflict") and self.ports.leads_home(decision, p):

@@ -58,6 +58,41 @@ class Traffic:
             return self.of_connection(self.random.choice(self.gateway.ended[-20:]))
         return self.opening()
 
+    def burst(self):
+        """Many new connections of one sender at once, each with a packet or more, and packets of
+        others that are known."""
+        rng = self.random
+        for _ in range(8):
+            p = self.first.from_endpoint() if self.chance(0.8) else self.first.from_uplink()
+            if p["protocol"] in (TCP, UDP, ICMP, ICMPV6) and self.world["endpoints"]:
+                break
+        else:
+            return [self.packet()]
+        if p["side"] == "underlay" and "." in p["source"] and self.chance(0.5):
+            p["destination"] = rng.choice(packets.INTERNET)
+            p["destination_mac"] = None
+        if p["source"] == p["destination"]:
+            return [self.packet()]
+        batch = []
+        # Whether a copy finds room that the one before it did not is not to be seen from outside.
+        unlimited = not any(vpc.get("limits") for vpc in self.world["vpcs"].values())
+        port = rng.choice((2000, 40000))
+        for number in range(rng.choice((3, 20, 40, 100))):
+            one = {**p, "source_port": port + number}
+            for copy in range(rng.choice((1, 1, 1, 2, 3)) if unlimited else 1):
+                again = dict(one)
+                if again["protocol"] == TCP:
+                    again |= {"flags": 2, "seq": 1000 + number, "ack": 0, "length": 0, "scale": None}
+                batch.append(self.complete(again) | {"ttl": 64, "df": True, "ecn": 0, "length": copy})
+                if again["protocol"] == TCP:
+                    batch[-1]["length"] = 0
+        known = [c for c in self.gateway.live() if c.protocol == UDP]
+        for _ in range(rng.choice((0, 0, 5)) if known else 0):
+            other = self.of_connection(rng.choice(known))
+            if other["side"] == p["side"]:
+                batch.insert(rng.randrange(len(batch)), other)
+        return batch
+
     # --- first packets ---------------------------------------------------------------------------
 
     def opening(self):

@@ -29,6 +29,10 @@ MOST_ENDPOINTS = 14
 TIMEOUTS = {"tcp_established": (7440, 8000), "tcp_transitory": (240, 300), "tcp_time_wait": (1, 4, 60, 240),
             "udp": (120, 240, 300), "udp_unanswered": (120, 180), "icmp": (60, 120), "sctp": (60, 300),
             "sctp_unanswered": (60, 117), "other": (10, 60, 300), "other_unanswered": (10, 20, 120)}
+# Connections that a VPC may set.
+LIMITS = {"connections": (6, 20, 100), "half_open": (4, 10), "new_per_second": (6, 50, 200),
+          "endpoint_connections": (3, 10, 40), "endpoint_half_open": (2, 6),
+          "endpoint_new_per_second": (6, 30, 200)}
 CIDRS = ("10.0.0.0/16", "10.0.0.0/24", "10.0.1.0/24", "10.0.0.12/32", "8.8.8.0/24", "203.0.113.0/26",
          "203.0.113.16/28", "fd00:1:1::/64", "fd00::/16")
 
@@ -129,15 +133,22 @@ class World(dict):
         if not self.with_settings or self.chance(0.4):
             return {}
         return {"timeouts": self.some_timeouts(), "tcp_window_check": self.chance(0.5),
-                "mss_clamping": self.chance(0.7)}
+                "mss_clamping": self.chance(0.7), "limits": self.some_limits(),
+                "mid_stream": self.random.choice((0, 10, 60, 300))}
+
+    def some_limits(self):
+        if self.chance(0.4):
+            return {}
+        return {name: self.random.choice(numbers) for name, numbers in LIMITS.items() if self.chance(0.3)}
 
     def some_timeouts(self):
         return {name: self.random.choice(seconds) for name, seconds in TIMEOUTS.items() if self.chance(0.5)}
 
     def change_settings(self):
         vpc = self.pick("vpcs")
-        if self.chance(0.5):
-            self.touch("vpcs", vpc)["timeouts"] = self.some_timeouts()
+        if self.chance(0.6):
+            name, some = self.random.choice((("timeouts", self.some_timeouts), ("limits", self.some_limits)))
+            self.touch("vpcs", vpc)[name] = some()
             return
         # All groups of a VPC do: where two rules are equal, either may be named as the one that decided.
         persists = self.chance(0.5)

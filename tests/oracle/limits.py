@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many connections, unanswered ones and new ones a second a VPC and each of its endpoints may
+have, and which one may go for another."""
+from policy import address
+
+CAPACITY = 4096  # of the gateway's tables, IPv4's and IPv6's
+# reason → (what a VPC sets, eighths of what is free without that)
+ROOM = {"endpoint_connections": ("endpoint_connections", 8), "endpoint_half_open": ("endpoint_half_open", 1),
+        "vpc_connections": ("connections", 32), "vpc_half_open": ("half_open", 2)}
+RATES = ("endpoint_connection_rate", "vpc_connection_rate")
+VPC_RATE, ENDPOINT_RATE = 10_000, 2_500  # of a table of this size
+NANOSECONDS = 10**9
+
+
+def at_once(rate):
+    """An eighth of a second's worth, and not less than 16."""
+    interval = NANOSECONDS // rate
+    return max(NANOSECONDS // 8, 15 * interval) // interval + 1
+
+
+class Limits:
+    def __init__(self, gateway):
+        self.gateway = gateway
+        self.moment = 0
+        self.tried = {}  # whose → first packets at this moment
+
+    def of(self, vpc):
+        return self.gateway.world["vpcs"].get(vpc, {}).get("limits", {})
+
+    # --- new connections a second: of steps so long that nothing is left of the one before ---------
+
+    def exceeds(self, whose, rate):
+        count = self.tried.get(whose, 0)
+        if count >= at_once(rate):
+            return True
+        self.tried[whose] = count + 1
+        return False
+
+    def charge(self, p):
+        """Why the sender of a first packet waits; None."""
+        if self.gateway.now != self.moment:
+            self.moment, self.tried = self.gateway.now, {}
+        policy = self.gateway.policy
+        if p["side"] == "uplink":
+            return self.from_outside()
+        vpc = policy.vpc_with(p["vni"])
+        if vpc is None:
+            return None
+        limits = self.of(vpc)
+        all_of_it = limits.get("new_per_second", VPC_RATE)
+        each = limits.get("endpoint_new_per_second", ENDPOINT_RATE)
+        endpoint = policy.endpoint_with(vpc, address(p["source"]))
+        spec = endpoint and self.gateway.world["endpoints"][endpoint]
+        if not spec or spec["mac"] != p["source_mac"] or p["vtep"] not in policy.vteps_of(endpoint):
+            return "vpc_connection_rate" if self.exceeds((vpc, "others"), each) else None
+        if self.exceeds(endpoint, each):
+            return "endpoint_connection_rate"
+        return "vpc_connection_rate" if self.exceeds(vpc, all_of_it) else None
+
+    def from_outside(self):
+        """By destination, at the rate of whoever was seen to have it: believed, once there were many."""
+        count = self.tried["outside"] = self.tried.get("outside", 0) + 1
+        limited = any("new_per_second" in self.of(vpc) or "endpoint_new_per_second" in self.of(vpc)
+                      for vpc in self.gateway.world["vpcs"])
+        if limited and count > 16 and not self.gateway.fate[4]:
+            return self.gateway.take_reason(RATES)
+        return None
+
+    # --- how many there are -----------------------------------------------------------------------
+
+    def owned(self, reason, owner, vpc):
+        """The connections that count for the limit."""
+        mine = [c for c in self.gateway.live() if c.owner == owner] if reason.startswith("endpoint") else \
+            [c for c in self.gateway.live() if c.vpc == vpc]
+        return [c for c in mine if c.unanswered()] if reason.endswith("half_open") else mine
+
+    def reached(self, reason, connection):
+        name, eighths = ROOM[reason]
+        there = self.owned(reason, connection.owner, connection.vpc)
+        own = self.of(connection.vpc).get(name)
+        if own is not None and len(there) >= own:
+            return True
+        family = ":" in connection.first["source"]
+        same = [c for c in self.gateway.live() if (":" in c.first["source"]) == family]
+        # Records that nobody uses any more may take a while to be free.
+        free = CAPACITY - len(same) - len(self.gateway.ended)
+        return sum((":" in c.first["source"]) == family for c in there) >= free * eighths // 8
+
+    def make_room(self, connection):
+        """Who goes for it; sentences about whom it should not have been."""
+        wrong = []
+        for vni, arrives, _, _ in self.gateway.fate[5]:
+            other, _ = self.gateway.table.get((vni, tuple(arrives)), (None, 0))
+            if other is None:
+                wrong.append(f"one was evicted that was not there: {vni} {arrives}")
+                continue
+            closed = other.tcp and other.tcp.step in ("over", "reset")
+            fitting = [reason for reason in ROOM if self.reached(reason, connection)
+                       and other in self.owned(reason.replace("half_open", "connections"),
+                                               connection.owner, connection.vpc)
+                       and (other.unanswered() or closed and reason.endswith("connections"))]
+            if not fitting:
+                wrong.append(f"{other.keys} was evicted for {connection.keys[0]}")
+            self.gateway.end(other)
+            self.gateway.evicted += 1
+        return wrong
+
+    def refusal(self, connection):
+        """The product's reason to refuse it, if it is one."""
+        return self.gateway.take_reason([reason for reason in ROOM if self.reached(reason, connection)])
+
+    def overrun(self, connection):
+        """It is there now: what of its own VPC's limits it exceeds."""
+        limits = self.of(connection.vpc)
+        wrong = []
+        for reason, (name, _) in ROOM.items():
+            if reason.endswith("half_open") and not connection.unanswered() or name not in limits:
+                continue
+            count = len(self.owned(reason, connection.owner, connection.vpc))
+            if count > limits[name]:
+                wrong.append(f"{count} of {limits[name]} {name}")
+        return wrong
