@@ -105,6 +105,14 @@ class Limits:
             self.gateway.evicted += 1
         return wrong
 
+    def make_room_in_vain(self, evicted):
+        """They went for connections that were refused in the end."""
+        for vni, arrives, _, _ in evicted:
+            other, _ = self.gateway.table[vni, tuple(arrives)]
+            if not other.unanswered() and not (other.tcp and other.tcp.step in ("over", "reset")):
+                self.gateway.wrong.append(f"{other.keys} was evicted")
+            self.gateway.end(other)
+
     def refusal(self, connection):
         """The product's reason to refuse it, if it is one."""
         return self.gateway.take_reason([reason for reason in ROOM if self.reached(reason, connection)])

@@ -102,6 +102,7 @@ class Run:
                 raise Mismatch("\n    ".join([*wrong, f"packet of a burst: {p}", f"oracle: {outcomes[-1]}"]))
         if len(used) != len(fate[4]):
             raise Mismatch(f"{len(fate[4])} connections opened by a burst, not {len(used)}: {fate[4]}")
+        self.gateway.limits.make_room_in_vain(one for one in fate[5] if one[3] == len(fate[4]))
         self.packets += len(batch)
         self.met["burst"] += 1
         wrong = self.differences_of_burst(batch, outcomes, fate)

@@ -315,6 +315,12 @@ class Gateway:
             return "session_conflict"
         return None
 
+    def anew(self, p):
+        """Its connection has ended, and with that a NAT gateway's port, perhaps."""
+        outcome = self.first(p)
+        outcome.reopens = True
+        return outcome
+
     # --- packets of a connection -----------------------------------------------------------------
 
     def follow(self, p, connection, direction):
@@ -329,7 +335,7 @@ class Gateway:
                     verdict = "denied" if self.seen_dropped("policy_changed") else "replaced"
                 if verdict == "denied" and known:
                     return self.dropped(p, "policy_changed", told=False)
-                return None if p.get("follows") else self.first(p)
+                return None if p.get("follows") else self.anew(p)
         fault = self.sender_fault(p, connection, direction)
         if fault:
             return self.dropped(p, fault, told=False)
@@ -406,9 +412,7 @@ class Gateway:
                 direction, p, self.vpc_of(connection).get("tcp_window_check", False))
             if verdict == "new":
                 self.end(connection)
-                outcome = self.first(p)
-                outcome.reopens = True
-                return outcome
+                return self.anew(p)
             if verdict.startswith("tcp_"):
                 return self.dropped(p, verdict, told=False)
         connection.seen[direction] = True
