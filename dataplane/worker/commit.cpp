@@ -165,12 +165,13 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
     const EndpointId owner = plan.source ? plan.source : plan.destination;
     const session::Limits::Claim claim{std::is_same_v<Family, session::Ipv6>, plan.zone.value,
                                        owner, tcp_state != session::TcpState::established};
-    if (plan.installs)
-        if (const DropReason reason = make_room<Family>(state, claim); reason != DropReason::none)
-            return {session::kNoFlow, reason};
+    // Held before there is room: what goes for it may be what has the mapping.
     PortClaim ports(state, plan);
     if (const DropReason reason = ports.hold(); reason != DropReason::none)
         return {session::kNoFlow, reason};
+    if (plan.installs)
+        if (const DropReason reason = make_room<Family>(state, claim); reason != DropReason::none)
+            return {session::kNoFlow, reason};
     const ConnectionIndex number = sessions.take(worker);
     if (number == session::kNoConnection) {
         evict_any<Family>(state);

@@ -335,6 +335,20 @@ TEST_CASE_METHOD(Shared, "filtering: who may open a connection to a mapped port"
     CHECK(inner() == at(a, from_to(ip4(server, a.address, 63), udp(53, 4000))));
 }
 
+TEST_CASE_METHOD(Shared,
+                 "who comes to a mapped port may take the room of the connection that has it") {
+    gateway.filtering = nfv::NatFiltering::endpoint_independent;
+    put(gateway);
+    const std::uint16_t port = port_of(open(a, server, udp(4000, 53)));
+    // Nobody has answered it yet.
+    const policy::ZoneSlot zone = policy::zone_of(store.current(), vni_of(a));
+    sessions.limits.set(zone.value, {.vpc = {}, .endpoint = {.connections = 1}});
+    receive(kUplink, from_internet(from_to(ip4(other, address), udp(99, port))));
+    CHECK(inner() == at(a, from_to(ip4(other, a.address, 63), udp(99, 4000))));
+    CHECK(live() == 1);
+    CHECK(all_drops() == 0);
+}
+
 TEST_CASE_METHOD(Shared, "address-dependent filtering: any port of whom the endpoint talks to") {
     gateway.filtering = nfv::NatFiltering::address_dependent;
     put(gateway);
