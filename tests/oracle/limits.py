@@ -37,12 +37,16 @@ class Limits:
         return False
 
     def charge(self, p):
-        """Why the sender of a first packet waits; None."""
+        """Why the sender of a packet that policy must be asked about is refused; None."""
+        self.refused = self.charged(p)
+        return self.refused
+
+    def charged(self, p):
         if self.gateway.now != self.moment:
             self.moment, self.tried = self.gateway.now, {}
         policy = self.gateway.policy
         if p["side"] == "uplink":
-            return self.from_outside()
+            return self.from_outside(p)
         vpc = policy.vpc_with(p["vni"])
         if vpc is None:
             return None
@@ -57,14 +61,24 @@ class Limits:
             return "endpoint_connection_rate"
         return "vpc_connection_rate" if self.exceeds(vpc, all_of_it) else None
 
-    def from_outside(self):
-        """By destination, at the rate of whoever was seen to have it: believed, once there were many."""
+    def from_outside(self, p):
+        """By destination, and to the VPC that has it."""
+        vpc = self.who_has(p["destination"])
+        if self.exceeds(("to", p["destination"]), self.of(vpc).get("endpoint_new_per_second", ENDPOINT_RATE)):
+            return "endpoint_connection_rate"
+        if vpc and self.exceeds(("to", vpc), self.of(vpc).get("new_per_second", VPC_RATE)):
+            return "vpc_connection_rate"
+        # Two addresses may be one to the gateway: believed, once there were many.
         count = self.tried["outside"] = self.tried.get("outside", 0) + 1
-        limited = any("new_per_second" in self.of(vpc) or "endpoint_new_per_second" in self.of(vpc)
-                      for vpc in self.gateway.world["vpcs"])
-        if limited and count > 16 and not self.gateway.fate[4]:
-            return self.gateway.take_reason(RATES)
-        return None
+        alone = self.gateway.alone and not self.gateway.fate[4]
+        return self.gateway.take_reason(RATES) if count > 16 and alone else None
+
+    def who_has(self, public):
+        policy = self.gateway.policy
+        elastic, nat = policy.elastic_with(address(public)), policy.nat_with(public)
+        if elastic:
+            return policy.vpc_of(self.gateway.world["elastic-ips"][elastic]["endpoint_id"])
+        return self.gateway.world["nat-gateways"][nat]["vpc_id"] if nat else None
 
     # --- how many there are -----------------------------------------------------------------------
 

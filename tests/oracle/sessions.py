@@ -179,7 +179,7 @@ class Gateway:
         """`fate`: what the product did with it, for choices that are a gateway's own; `taken`: of a
         burst's drops, how many are explained."""
         self.fate, self.wrong = fate, []
-        self.taken = {} if taken is None else taken
+        self.taken, self.alone = {} if taken is None else taken, taken is None
         if (p["vni"] and p["protocol"] == UDP and p.get("destination_port") == policy.VXLAN_PORT
                 and p.get("cut", (0, 0))[0] == 0):
             return self.dropped(p, "inner_vxlan")
@@ -475,6 +475,8 @@ class Gateway:
         needed = 8 if ends[2] in (TCP, UDP, SCTP, ICMP, ICMPV6) else 0
         if ends[0] != p["destination"] or quoted["cut"] < header + needed or "quotes" in quoted:
             return unmatched
+        if vni == 0 and self.limits.charge(p):
+            return self.dropped(p, self.limits.refused)
         if vni == 0 and self.policy.stranger_outside(p["source"]):
             return self.dropped(p, self.policy.stranger_outside(p["source"]))
         connection, direction = self.table.get((vni, turned(ends)), (None, 0))
@@ -486,6 +488,8 @@ class Gateway:
         key = connection.keys[direction][1]
         if vni and (self.sender_fault(p, connection, direction) or p["source"] != key[0]):
             # Not the end itself: a router behind it, by an address that it may send from.
+            if self.limits.charge(p):
+                return self.dropped(p, self.limits.refused)
             sender, reason = self.policy.sender(p)
             if reason:
                 return self.dropped(p, reason)

@@ -90,7 +90,7 @@ class Traffic:
         for _ in range(rng.choice((0, 0, 5)) if known else 0):
             other = self.of_connection(rng.choice(known))
             if other["side"] == p["side"]:
-                batch.insert(rng.randrange(len(batch)), other)
+                batch.insert(0, other)  # as a gateway may: known ones go first
         return batch
 
     # --- first packets ---------------------------------------------------------------------------
