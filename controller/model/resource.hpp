@@ -247,7 +247,7 @@ enum class NatFiltering : std::uint8_t {
     address_dependent,
     address_and_port_dependent,
 };
-using PortsPerEndpoint = Bounded<std::uint32_t, 64, 64512>;
+using PortsPerEndpoint = Bounded<std::uint32_t, 64, 4096>;
 
 // Many endpoints of a VPC behind public addresses that they share.
 struct NatGateway {

@@ -66,7 +66,7 @@ constexpr SettingSpec kSettings[] = {
      "whether a SYN's maximum segment size is lowered to what fits (RFC 4459 section 3.2)", 1},
     {Setting::persist_established, "persist_established", "", 1, 1,
      in(kEgressRule) | in(kIngressRule), "connections that the rule admitted survive its removal"},
-    {Setting::nat_ports_per_endpoint, "ports_per_endpoint", "ports", 64, 64512, in(kNatGateway),
+    {Setting::nat_ports_per_endpoint, "ports_per_endpoint", "ports", 64, 4096, in(kNatGateway),
      "of each protocol that an endpoint may have, in blocks of 64"},
     {Setting::nat_mapping, "mapping", "", 0, 1, in(kNatGateway),
      "0 endpoint_independent, 1 address_and_port_dependent (RFC 4787 section 4.1)"},

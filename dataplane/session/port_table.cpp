@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <bit>
 
+#include "dataplane/wire/headers.hpp"
+
 namespace sluice::session {
 
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
-constexpr std::uint32_t kProbes = 64;     // of addresses that fall on one another
-constexpr unsigned kLongestChain = 4096;  // a reader without lock may run into another chain
+constexpr std::uint32_t kProbes = 64;  // of addresses that fall on one another
+// A reader without lock may run into another chain, or through all free ones.
+constexpr std::uint32_t kLongestChain = 64;
+constexpr unsigned kRoce = wire::udp::kRoceV2.host() - kFirstNatPort;
 constexpr std::uint64_t kOctets = 0x0101010101010101ULL;
 constexpr std::uint64_t kTops = 0x8080808080808080ULL;
 
@@ -74,9 +78,9 @@ PortTable::Bucket& PortTable::bucket_of(std::uint64_t key) const {
     return buckets_[spread(key) >> 20 & bucket_mask_];
 }
 
-std::uint32_t PortTable::find_owner(std::uint64_t key) const {
+std::uint32_t PortTable::find_owner(std::uint64_t key, std::uint32_t most) const {
     std::uint32_t at = bucket_of(key).first.load(std::memory_order_acquire);
-    for (unsigned step = 0; at != kNone && step < kLongestChain; ++step) {
+    for (std::uint32_t step = 0; at != kNone && step < most; ++step) {
         const Owner& owner = owners_[at];
         if (owner.key.load(kRelaxed) == key) return at;
         at = owner.next.load(std::memory_order_acquire);
@@ -115,7 +119,8 @@ bool PortTable::full(be32 address, PortSpace space) const {
 template <class See>
 bool PortTable::each_block(const Owner& owner, PortSpace space, be32 address, See see) const {
     std::uint32_t at = owner.first[index(space)].load(std::memory_order_acquire);
-    for (unsigned step = 0; at != kNone && step < kBlocksPerSpace; ++step) {
+    const std::uint32_t most = owner.blocks[index(space)].load(kRelaxed);
+    for (std::uint32_t step = 0; at != kNone && step < most; ++step) {
         Block& block = blocks_[at];
         if (block.address.load(kRelaxed) == address.raw && see(block)) return true;
         at = block.next.load(std::memory_order_acquire);
@@ -136,34 +141,45 @@ unsigned PortTable::mapped(const Block& block, std::uint64_t inside) {
     return kBlockPorts;
 }
 
+std::uint16_t PortTable::port_of(const Block& block, unsigned bit) {
+    return static_cast<std::uint16_t>(kFirstNatPort +
+                                      (block.place.load(kRelaxed) & 0xffff) * kBlockPorts + bit);
+}
+
+std::uint64_t PortTable::usable(const Block& block) {
+    constexpr std::uint32_t kPlace =
+        kRoce / kBlockPorts | static_cast<std::uint32_t>(PortSpace::udp) << 16;
+    const bool has_roce = block.place.load(kRelaxed) == kPlace;
+    return has_roce ? ~(std::uint64_t{1} << kRoce % kBlockPorts) : ~std::uint64_t{0};
+}
+
+// Those that rest still: looked at one by one only after the first of them is over.
+std::uint64_t PortTable::resting(const Block& block, Tick now) {
+    std::uint64_t bits = block.resting.load(kRelaxed);
+    if (bits == 0 || !is_over(block.rest_first.load(kRelaxed), now)) return bits;
+    for (std::uint64_t left = bits; left != 0; left &= left - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(left));
+        if (is_over(block.rest_until[bit].load(kRelaxed), now)) bits &= ~(std::uint64_t{1} << bit);
+    }
+    return bits;
+}
+
 // Ports that nobody uses and that have rested.
 std::uint64_t PortTable::vacant(const Block& block, Tick now) {
-    const std::uint64_t live = block.live.load(kRelaxed);
-    const std::uint64_t resting = block.resting.load(kRelaxed);
-    std::uint64_t over = 0;
-    for (std::uint64_t left = resting; left != 0; left &= left - 1) {
-        const auto bit = static_cast<unsigned>(std::countr_zero(left));
-        if (is_over(block.rest_until[bit].load(kRelaxed), now)) over |= std::uint64_t{1} << bit;
-    }
-    return ~(live | resting) | (over & ~live);
+    const std::uint64_t unused = ~block.live.load(kRelaxed) & usable(block);
+    return unused == 0 ? 0 : unused & ~resting(block, now);
 }
 
 // Ports in use by connections each with a destination of its own, none of which has just ended.
 std::uint64_t PortTable::shareable(const Block& block, Tick now) {
-    std::uint64_t result = 0;
-    for (std::uint64_t left = block.live.load(kRelaxed); left != 0; left &= left - 1) {
-        const auto bit = static_cast<unsigned>(std::countr_zero(left));
-        if (block.inside[bit].load(kRelaxed) == 0 &&
-            is_over(block.rest_until[bit].load(kRelaxed), now))
-            result |= std::uint64_t{1} << bit;
-    }
-    return result;
+    const std::uint64_t shared = block.live.load(kRelaxed) & block.dependent.load(kRelaxed);
+    return shared == 0 ? 0 : shared & ~resting(block, now);
 }
 
 PortTable::Choice PortTable::choose(const PortRequest& request, Tick now) const {
     Choice choice;
     const auto& addresses = request.addresses;
-    const std::uint32_t at = find_owner(key_of(request.owner));
+    const std::uint32_t at = find_owner(key_of(request.owner), kLongestChain);
     if (at != kNone) {
         const Owner& owner = owners_[at];
         choice.address = be32::from_raw(owner.address.load(kRelaxed));
@@ -176,8 +192,7 @@ PortTable::Choice PortTable::choose(const PortRequest& request, Tick now) const 
                 if (!request.endpoint_independent) return room;
                 const unsigned bit = mapped(block, word_of(request.inside));
                 if (bit == kBlockPorts) return false;
-                choice.port = static_cast<std::uint16_t>(
-                    kFirstNatPort + (block.place.load(kRelaxed) & 0xffff) * kBlockPorts + bit);
+                choice.port = port_of(block, bit);
                 return true;
             });
             if (room || choice.port != 0) return choice;
@@ -244,21 +259,20 @@ void PortTable::visit(const std::function<void(const Use&)>& see) const {
 
 // What has rested is as if it had never been used, but that its mapping is remembered.
 void PortTable::settle(Block& block, Tick now) {
-    if (!is_over(block.rest_end.load(kRelaxed), now)) {
-        std::uint64_t resting = block.resting.load(kRelaxed);
-        for (std::uint64_t left = resting; left != 0; left &= left - 1) {
-            const auto bit = static_cast<unsigned>(std::countr_zero(left));
-            if (!is_over(block.rest_until[bit].load(kRelaxed), now)) continue;
-            block.rest_until[bit].store(0, kRelaxed);
-            resting &= ~(std::uint64_t{1} << bit);
-        }
-        block.resting.store(resting, kRelaxed);
-        return;
+    const std::uint64_t before = block.resting.load(kRelaxed);
+    if (before == 0 || !is_over(block.rest_first.load(kRelaxed), now)) return;
+    const std::uint64_t after = resting(block, now);
+    for (std::uint64_t left = before & ~after; left != 0; left &= left - 1)
+        block.rest_until[static_cast<unsigned>(std::countr_zero(left))].store(0, kRelaxed);
+    std::uint32_t first = block.rest_end.load(kRelaxed);
+    for (std::uint64_t left = after; left != 0; left &= left - 1) {
+        const std::uint32_t until =
+            block.rest_until[static_cast<unsigned>(std::countr_zero(left))].load(kRelaxed);
+        if (is_over(until, Tick{first})) first = until;
     }
-    if (block.rest_end.load(kRelaxed) == 0) return;
-    for (auto& until : block.rest_until) until.store(0, kRelaxed);
-    block.resting.store(0, kRelaxed);
-    block.rest_end.store(0, kRelaxed);
+    block.resting.store(after, kRelaxed);
+    block.rest_first.store(first, kRelaxed);
+    if (after == 0) block.rest_end.store(0, kRelaxed);
 }
 
 PortTable::Taken PortTable::give(Block& block, unsigned bit, const PortRequest& request) {
@@ -271,14 +285,14 @@ PortTable::Taken PortTable::give(Block& block, unsigned bit, const PortRequest& 
         auto& tags = block.tags[bit / 8];
         block.inside[bit].store(inside, kRelaxed);
         tags.store((tags.load(kRelaxed) & ~(0xffULL << shift)) | tag << shift, kRelaxed);
-        block.rest_until[bit].store(0, kRelaxed);
-        block.resting.store(block.resting.load(kRelaxed) & ~one, kRelaxed);
+        const std::uint64_t dependent = block.dependent.load(kRelaxed);
+        block.dependent.store(request.endpoint_independent ? dependent & ~one : dependent | one,
+                              kRelaxed);
         block.live.store(block.live.load(kRelaxed) | one, std::memory_order_release);
         addresses_[block.slot.load(kRelaxed)].live[index(request.space)].fetch_add(1, kRelaxed);
     }
     Taken taken;
-    taken.port = static_cast<std::uint16_t>(
-        kFirstNatPort + (block.place.load(kRelaxed) & 0xffff) * kBlockPorts + bit);
+    taken.port = port_of(block, bit);
     return taken;
 }
 
@@ -286,7 +300,7 @@ PortTable::Taken PortTable::take(const PortRequest& request, be32 address, Want 
                                  std::uint64_t random, Tick now) {
     const std::uint64_t key = key_of(request.owner);
     const Locked locked(bucket_of(key).locked);
-    std::uint32_t at = find_owner(key);
+    std::uint32_t at = find_owner(key, capacity_);
     const auto failed = [&](DropReason reason) {
         Taken taken;
         taken.reason = reason;
@@ -310,30 +324,16 @@ PortTable::Taken PortTable::take(const PortRequest& request, be32 address, Want 
                 return taken.has_value();
             }))
             return *taken;
-        if (want != Want::used && each_block(owner, request.space, address, [&](Block& block) {
+        if (each_block(owner, request.space, address, [&](Block& block) {
                 settle(block, now);
                 const std::uint64_t free = vacant(block, now);
                 if (free != 0) taken = give(block, pick(free, random), request);
                 return taken.has_value();
             }))
             return *taken;
-        if (want != Want::fresh && !request.endpoint_independent) {
-            // Any of the blocks, any of its ports.
-            std::uint64_t candidates = 0;
-            Block* chosen = nullptr;
-            std::uint64_t seen = 0;
-            each_block(owner, request.space, address, [&](Block& block) {
-                const std::uint64_t usable = shareable(block, now);
-                if (usable == 0) return false;
-                if (random / 64 % ++seen == 0) {
-                    chosen = &block;
-                    candidates = usable;
-                }
-                return false;
-            });
-            if (chosen != nullptr) return give(*chosen, pick(candidates, random), request);
-        }
-        if (want == Want::used) return failed(DropReason::nat_endpoint_ports);
+        if (want == Want::any && !request.endpoint_independent)
+            if (Block* block = any_shareable(owner, request.space, address, random / 64, now))
+                return give(*block, pick(shareable(*block, now), random), request);
         if (owner.blocks[index(request.space)].load(kRelaxed) * kBlockPorts >=
             request.ports_per_endpoint)
             return failed(DropReason::nat_endpoint_ports);
@@ -347,16 +347,55 @@ PortTable::Taken PortTable::take(const PortRequest& request, be32 address, Want 
         return failed(DropReason::nat_ports_exhausted);
     }
     Block& block = blocks_[number];
-    Taken taken = give(block, pick(~std::uint64_t{0}, random >> 32), request);
-    taken.assigned =
-        BlockEvent{true,
-                   request.owner,
-                   address,
-                   request.space,
-                   static_cast<std::uint16_t>(kFirstNatPort +
-                                              (block.place.load(kRelaxed) & 0xffff) * kBlockPorts),
-                   nanoseconds(now.value)};
+    Taken taken = give(block, pick(vacant(block, now), random >> 32), request);
+    taken.assigned = BlockEvent{true,          request.owner,     address,
+                                request.space, port_of(block, 0), nanoseconds(now.value)};
     return taken;
+}
+
+// Any of those with a port that one more connection may have, each as likely.
+PortTable::Block* PortTable::any_shareable(const Owner& owner, PortSpace space, be32 address,
+                                           std::uint64_t random, Tick now) const {
+    Block* chosen = nullptr;
+    std::uint64_t seen = 0;
+    each_block(owner, space, address, [&](Block& block) {
+        if (shareable(block, now) != 0 && random % ++seen == 0) chosen = &block;
+        return false;
+    });
+    return chosen;
+}
+
+PortTable::Used PortTable::used(const PortRequest& request, be32 address, std::uint64_t random,
+                                Tick now) {
+    const std::uint64_t key = key_of(request.owner);
+    const Locked locked(bucket_of(key).locked);
+    const std::uint32_t at = find_owner(key, capacity_);
+    if (at == kNone) return {};
+    const Block* block = any_shareable(owners_[at], request.space, address, random, now);
+    if (block == nullptr) return {};
+    return {port_of(*block, 0), shareable(*block, now)};
+}
+
+PortTable::Taken PortTable::take_used(const PortRequest& request, const Ipv4Port& port, Tick now) {
+    const std::uint64_t key = key_of(request.owner);
+    const Place place = place_of({request.space, port});
+    Taken taken;
+    taken.reason = DropReason::nat_endpoint_ports;
+    if (place.block == nullptr) return taken;
+    const Locked locked(bucket_of(key).locked);
+    if (!is_at(*place.block, key, {request.space, port}) ||
+        (shareable(*place.block, now) >> place.bit & 1) == 0)
+        return taken;
+    return give(*place.block, place.bit, request);
+}
+
+// Under the owner's lock: whether the block is that owner's, and still where the port is.
+bool PortTable::is_at(const Block& block, std::uint64_t key, const NatPort& port) const {
+    const std::uint32_t owner = block.owner.load(kRelaxed);
+    return owner != kNone && owners_[owner].key.load(kRelaxed) == key &&
+           block.address.load(kRelaxed) == port.at.address.raw &&
+           block.place.load(kRelaxed) == ((port.at.port - kFirstNatPort) / kBlockPorts |
+                                          static_cast<std::uint32_t>(port.space) << 16);
 }
 
 bool PortTable::hold(const NatPort& port, const Mapping& mapping) {
@@ -364,9 +403,8 @@ bool PortTable::hold(const NatPort& port, const Mapping& mapping) {
     if (place.block == nullptr) return false;
     const Locked locked(bucket_of(key_of(mapping.owner)).locked);
     Block& block = *place.block;
-    const std::uint32_t owner = block.owner.load(kRelaxed);
-    if (owner == kNone || owners_[owner].key.load(kRelaxed) != key_of(mapping.owner)) return false;
-    if ((block.live.load(kRelaxed) >> place.bit & 1) == 0 ||
+    if (!is_at(block, key_of(mapping.owner), port) ||
+        (block.live.load(kRelaxed) >> place.bit & 1) == 0 ||
         block.inside[place.bit].load(kRelaxed) != word_of(mapping.inside))
         return false;
     block.uses[place.bit].fetch_add(1, kRelaxed);
@@ -376,14 +414,17 @@ bool PortTable::hold(const NatPort& port, const Mapping& mapping) {
 void PortTable::leave(Block& block, unsigned bit, Tick until, Tick now) {
     const std::uint64_t one = std::uint64_t{1} << bit;
     if (!is_over(until.value, now)) {
+        const std::uint64_t resting = block.resting.load(kRelaxed);
+        const std::uint32_t first = block.rest_first.load(kRelaxed);
+        if (resting == 0 || is_over(until.value, Tick{first}))
+            block.rest_first.store(until.value, kRelaxed);
+        block.resting.store(resting | one, kRelaxed);
         const std::uint32_t before = block.rest_until[bit].load(kRelaxed);
         if (is_over(before, until)) block.rest_until[bit].store(until.value, kRelaxed);
         const std::uint32_t end = block.rest_end.load(kRelaxed);
         if (is_over(end, until)) block.rest_end.store(until.value, kRelaxed);
     }
     if (block.uses[bit].fetch_sub(1, kRelaxed) != 1) return;
-    if (!is_over(block.rest_until[bit].load(kRelaxed), now))
-        block.resting.store(block.resting.load(kRelaxed) | one, kRelaxed);
     block.live.store(block.live.load(kRelaxed) & ~one, std::memory_order_release);
     addresses_[block.slot.load(kRelaxed)].live[block.place.load(kRelaxed) >> 16].fetch_sub(
         1, kRelaxed);
@@ -430,13 +471,12 @@ std::size_t PortTable::expire(std::uint32_t& cursor, std::uint32_t stride, unsig
             block.live.load(kRelaxed) != 0 || !is_over(block.rest_end.load(kRelaxed), now))
             continue;
         const std::uint32_t place = block.place.load(kRelaxed);
-        released[count++] = {
-            false,
-            owner_of(key),
-            be32::from_raw(block.address.load(kRelaxed)),
-            static_cast<PortSpace>(place >> 16),
-            static_cast<std::uint16_t>(kFirstNatPort + (place & 0xffff) * kBlockPorts),
-            nanoseconds(now.value)};
+        released[count++] = {false,
+                             owner_of(key),
+                             be32::from_raw(block.address.load(kRelaxed)),
+                             static_cast<PortSpace>(place >> 16),
+                             port_of(block, 0),
+                             nanoseconds(now.value)};
         give_back(block, cursor);
     }
     return count;
@@ -524,6 +564,8 @@ std::uint32_t PortTable::assign(std::uint32_t owner_index, const PortRequest& re
     for (auto& until : block.rest_until) until.store(0, kRelaxed);
     block.live.store(0, kRelaxed);
     block.resting.store(0, kRelaxed);
+    block.dependent.store(0, kRelaxed);
+    block.rest_first.store(0, kRelaxed);
     block.rest_end.store(0, kRelaxed);
     block.address.store(address.raw, kRelaxed);
     block.place.store(place | static_cast<std::uint32_t>(space) << 16, kRelaxed);

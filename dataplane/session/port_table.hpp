@@ -13,10 +13,12 @@
 // Two ways to map (RFC 4787 section 4.1): endpoint-independent, one port per private address and
 // port, whatever the destination; or address- and port-dependent, any port of the endpoint, many
 // connections each. The caller sees to it that no two of these have one destination.
-// Threads: `choose`, `find`, `owns`, `use`, `visit` any, lock-free; the rest workers, under the
-// lock of the owner's bucket for some tens of nanoseconds, and another once per block. Every field
-// that is read without a lock is an atomic; such a reader may see a moment ago.
-// Cost: an endpoint's port is sought by tags, one line of memory per block it has of the protocol.
+// UDP port 4791 is nobody's: what comes to it is RoCEv2.
+// Threads: `choose`, `find`, `owns`, `visit` any, lock-free; the rest workers, under the lock of
+// the owner's bucket for some tens of nanoseconds, and another once per block. Every field that is
+// read without a lock is an atomic; such a reader may see a moment ago.
+// Cost: an endpoint's port is sought by tags, two lines of memory per block it has of the protocol,
+// one if mappings are address- and port-dependent: 64 blocks at most (settings.hpp).
 // Memory: 1,152 octets a block in use, 12 KiB an address in use; taken when first touched.
 #pragma once
 
@@ -147,12 +149,21 @@ class PortTable {
     };
     enum class Want : std::uint8_t {
         any,    // endpoint-independent: the mapping's; else one that nobody uses, else a used one
-        used,   // that has connections (address- and port-dependent only)
-        fresh,  // that has none
+        fresh,  // one that nobody uses
     };
-    // One more connection on a port of this address (as chosen). `random`: which, among equals;
-    // 64 that follow one another go through all used ones of a block.
+    // One more connection on a port of this address (as chosen). `random`: which, among equals.
     Taken take(const PortRequest& request, be32 address, Want want, std::uint64_t random, Tick now);
+
+    // Ports that connections with address- and port-dependent mappings share.
+    struct Used {
+        std::uint16_t first = 0;
+        std::uint64_t bits = 0;  // from `first` on
+    };
+    // Of one of the owner's blocks.
+    [[nodiscard]] Used used(const PortRequest& request, be32 address, std::uint64_t random,
+                            Tick now);
+    // One more connection on one of these; none left: nat_endpoint_ports.
+    Taken take_used(const PortRequest& request, const Ipv4Port& port, Tick now);
     // One more on a live endpoint-independent mapping; false if it is no more what it was.
     bool hold(const NatPort& port, const Mapping& mapping);
     // One less; its last packet was seen at `last`.
@@ -176,13 +187,15 @@ class PortTable {
 
     struct alignas(64) Block {
         Half owner{kNone};
-        Half next{kNone};  // of the owner, in this space; or of the free ones
-        Half address{0};   // as in the packet
-        Half place{0};     // number within the address | space << 16
-        Half slot{0};      // of the address
-        Half rest_end{0};  // Tick of the latest
-        Word live{0};      // a bit per port: connections use it
-        Word resting{0};   // none does, and it was not long ago
+        Half next{kNone};    // of the owner, in this space; or of the free ones
+        Half address{0};     // as in the packet
+        Half place{0};       // number within the address | space << 16
+        Half slot{0};        // of the address
+        Half rest_first{0};  // Ticks: of the earliest, and
+        Half rest_end{0};    // ... of the latest
+        Word live{0};        // a bit per port: connections use it
+        Word resting{0};     // one of its connections ended not long ago: rest_until is set
+        Word dependent{0};   // its mappings are address- and port-dependent
         alignas(64)
             std::array<Word, kBlockPorts / 8> tags{};  // of `inside`, an octet per port, 0: none
         std::array<Word, kBlockPorts> inside{};        // address << 16 | port, 0: none
@@ -223,17 +236,23 @@ class PortTable {
                 EndpointId{static_cast<std::uint32_t>(key)}};
     }
     [[nodiscard]] Bucket& bucket_of(std::uint64_t key) const;
-    [[nodiscard]] std::uint32_t find_owner(std::uint64_t key) const;
+    [[nodiscard]] std::uint32_t find_owner(std::uint64_t key, std::uint32_t most) const;
     [[nodiscard]] Address* find_address(be32 address) const;
     [[nodiscard]] Place place_of(const NatPort& port) const;
     [[nodiscard]] bool full(be32 address, PortSpace space) const;
     template <class See>
     bool each_block(const Owner& owner, PortSpace space, be32 address, See see) const;
     static unsigned mapped(const Block& block, std::uint64_t inside);  // kBlockPorts: nowhere
+    static std::uint64_t usable(const Block& block);
+    static std::uint64_t resting(const Block& block, Tick now);
     static std::uint64_t vacant(const Block& block, Tick now);
     static std::uint64_t shareable(const Block& block, Tick now);
+    static std::uint16_t port_of(const Block& block, unsigned bit);
 
     // Under the owner's lock.
+    [[nodiscard]] bool is_at(const Block& block, std::uint64_t key, const NatPort& port) const;
+    [[nodiscard]] Block* any_shareable(const Owner& owner, PortSpace space, be32 address,
+                                       std::uint64_t random, Tick now) const;
     std::uint32_t add_owner(std::uint64_t key);
     void remove_owner(Owner& owner, std::uint32_t index);
     static void settle(Block& block, Tick now);

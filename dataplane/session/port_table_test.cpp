@@ -216,9 +216,67 @@ TEST_CASE("an address- and port-dependent port serves many connections; one that
     const std::uint16_t ended = *ports.begin();
     world.close(ended, kNow, kNow);
     for (int i = 0; i < 500; ++i) CHECK(world.open(1, 9, after(1)).port != ended);
+    const auto used = [&](Tick now) {
+        return world.table.used(world.request(1, 9), kFirst, 0, now);
+    };
+    const auto is_used = [&](const PortTable::Used& of) {
+        return (of.bits >> (ended - of.first) & 1) != 0;
+    };
+    CHECK(__builtin_popcountll(used(after(1)).bits) == 63);
+    CHECK_FALSE(is_used(used(after(1))));
+    const Ipv4Port port{kFirst, ended};
+    CHECK(world.table.take_used(world.request(1, 9), port, after(1)).reason ==
+          DropReason::nat_endpoint_ports);
+    CHECK(world.table.take_used(world.request(2, 9), port, after(241)).reason ==
+          DropReason::nat_endpoint_ports);
+    CHECK(is_used(used(after(241))));
+    CHECK(world.table.take_used(world.request(1, 9), port, after(241)).port == ended);
     bool again = false;
     for (int i = 0; i < 500; ++i) again = again || world.open(1, 9, after(241)).port == ended;
     CHECK(again);
+}
+
+TEST_CASE("the port of RoCEv2 is nobody's, of UDP") {
+    World world;
+    world.cap = 4096;
+    std::array<bool, 2> seen{};
+    for (const bool udp : {false, true})
+        for (std::uint32_t endpoint = 1; endpoint <= kBlocksPerSpace; ++endpoint)
+            for (std::uint16_t i = 0; i < 64; ++i) {
+                const auto taken = world.open(endpoint, static_cast<std::uint16_t>(4000 + i), kNow,
+                                              udp ? PortSpace::udp : PortSpace::tcp);
+                seen[udp] = seen[udp] || taken.port == 4791;
+            }
+    CHECK(seen == std::array<bool, 2>{true, false});
+}
+
+TEST_CASE("a port that was taken in vain rests as before") {
+    World world;
+    const auto taken = world.open(1, 4000);
+    world.close(taken.port, kNow, kNow);
+    // Its mapping is remembered while it rests.
+    CHECK(world.open(1, 4000, after(1)).port == taken.port);
+    world.table.undo({PortSpace::tcp, {kFirst, taken.port}}, after(1));
+    world.expire(after(239));
+    CHECK(world.events.size() == 1);
+    world.expire(after(241));
+    CHECK(world.events.size() == 2);
+}
+
+TEST_CASE("a mapping is held where it is, not where its block has gone") {
+    World world;
+    const auto taken = world.open(1, 4000);
+    const NatPort port{PortSpace::tcp, {kFirst, taken.port}};
+    const auto mapping = *world.table.find(port);
+    CHECK_FALSE(world.table.hold({PortSpace::udp, port.at}, mapping));
+    // The same block, of the same owner, serves another address by now.
+    world.close(taken.port, kNow, after(241));
+    world.expire(after(241));
+    world.addresses = {kSecond};
+    const auto next = world.open(1, 4000, after(241));
+    REQUIRE(next.reason == DropReason::none);
+    CHECK_FALSE(world.table.hold(port, mapping));
+    CHECK(world.table.hold({PortSpace::tcp, {kSecond, next.port}}, mapping));
 }
 
 TEST_CASE("a connection from outside holds the mapping that it goes to, if that still lives") {

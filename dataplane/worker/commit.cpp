@@ -37,6 +37,14 @@ bool has_ports(std::uint8_t protocol) {
     return protocol == kTcp || protocol == kUdp || protocol == kIcmp || protocol == kIcmpv6;
 }
 
+// RFC 6056 section 3.3.1: from the dynamic range and below. Not that of RoCEv2, whose packets
+// replies would be taken for.
+std::uint16_t random_port(Worker::State& state) {
+    constexpr std::uint16_t kFirst = 1024, kRoce = wire::udp::kRoceV2.host();
+    const auto port = static_cast<std::uint16_t>(kFirst + state.next_random() % (65535 - kFirst));
+    return port < kRoce ? port : static_cast<std::uint16_t>(port + 1);
+}
+
 // No packet with a private address crosses to the outside: IPv4 is translated there, IPv6 is
 // not and must be global (RFC 4193 section 4.3).
 bool leaks(const Plan& plan) {
@@ -258,8 +266,7 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
         if (ports.has_others()) continue;
         if (plan.nat.source) break;
         if (!translated || !has_ports(plan.arrives.protocol)) break;
-        // RFC 6056 section 3.3.1: from the dynamic range and below, at random.
-        leaves.source_port = static_cast<std::uint16_t>(1024 + state.next_random() % 64512);
+        leaves.source_port = random_port(state);
     }
     sessions.give_back(worker, number);
     return refused(none_left);

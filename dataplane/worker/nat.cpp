@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/worker/nat.hpp"
 
+#include <bit>
+
 #include "dataplane/worker/nat_ports.hpp"
 
 namespace sluice::worker {
@@ -34,27 +36,45 @@ DropReason PortClaim::hold() {
     return held_ ? DropReason::none : DropReason::nat_unmapped;
 }
 
+// Among the used ports of one block, the first that has no connection to this destination.
+PortTable::Taken PortClaim::take_used(const session::PortRequest& request, Tuple leaves) {
+    session::Sessions& sessions = *state_.shared.sessions;
+    const auto used = sessions.ports.used(request, source_.at.address, random_, state_.tick);
+    for (std::uint64_t left = used.bits; left != 0; left &= left - 1) {
+        leaves.source_port =
+            static_cast<std::uint16_t>(used.first + static_cast<unsigned>(std::countr_zero(left)));
+        const auto replies = reversed(leaves);
+        if (!replies) break;
+        const auto key = session::KeyIpv4::of(plan_.destination_vni, *replies);
+        if (sessions.ipv4.find(key, sessions.ipv4.hash(key)) == session::kNoFlow)
+            return sessions.ports.take_used(request, {source_.at.address, leaves.source_port},
+                                            state_.tick);
+    }
+    PortTable::Taken none;
+    none.reason = DropReason::nat_endpoint_ports;
+    return none;
+}
+
 DropReason PortClaim::take(Tuple& leaves, unsigned attempt) {
     const policy::NatPlan& nat = plan_.nat;
     if (!nat.source) return DropReason::none;
-    // One that nobody uses, then used ones that may be without a connection to this destination,
-    // then one of a new block.
-    constexpr unsigned kUsed = 4;
-    const auto want = attempt == 0       ? PortTable::Want::any
-                      : attempt == kUsed ? PortTable::Want::fresh
-                                         : PortTable::Want::used;
     if (attempt == 0) random_ = state_.next_random();
     session::Sessions& sessions = *state_.shared.sessions;
     const Tuple& arrives = plan_.arrives;
     source_ = port_of(arrives.protocol, leaves.source, 0);
+    const session::PortRequest request{.owner = {nat.source, plan_.source},
+                                       .space = source_.space,
+                                       .inside = {arrives.source.to_v4(), arrives.source_port},
+                                       .endpoint_independent = nat.endpoint_independent,
+                                       .ports_per_endpoint = nat.ports_per_endpoint,
+                                       .addresses = nat.addresses};
+    // The mapping's. Or one that nobody uses, else any used one; then a used one that is without a
+    // connection to this destination; then one of a new block.
+    const auto want = has_others() && attempt > 1 ? PortTable::Want::fresh : PortTable::Want::any;
     const auto taken =
-        sessions.ports.take({.owner = {nat.source, plan_.source},
-                             .space = source_.space,
-                             .inside = {arrives.source.to_v4(), arrives.source_port},
-                             .endpoint_independent = nat.endpoint_independent,
-                             .ports_per_endpoint = nat.ports_per_endpoint,
-                             .addresses = nat.addresses},
-                            source_.at.address, want, random_ + attempt, state_.tick);
+        has_others() && attempt == 1
+            ? take_used(request, leaves)
+            : sessions.ports.take(request, source_.at.address, want, random_, state_.tick);
     if (taken.assigned) tell(state_, *taken.assigned);
     if (taken.reason != DropReason::none) return taken.reason;
     source_.at.port = leaves.source_port = taken.port;

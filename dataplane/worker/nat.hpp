@@ -23,17 +23,18 @@ class PortClaim {
     DropReason take(Tuple& leaves, unsigned attempt);
     // Gives the source's port back.
     void give_back();
-    // Another attempt may have another port; so many go through all of a block.
+    // Another attempt may have another port: so many may.
     [[nodiscard]] bool has_others() const {
         return plan_.nat.source && !plan_.nat.endpoint_independent;
     }
-    static constexpr int kAttempts = session::kBlockPorts + 4;
+    static constexpr int kAttempts = 2;
     // As ConnectionFlag.
     [[nodiscard]] std::uint32_t flags() const;
     // They are the connection's from now on.
     void keep() { taken_ = held_ = false; }
 
   private:
+    session::PortTable::Taken take_used(const session::PortRequest& request, Tuple leaves);
     void undo();
 
     Worker::State& state_;
