@@ -62,16 +62,16 @@ class Limits:
         return "vpc_connection_rate" if self.exceeds(vpc, all_of_it) else None
 
     def from_outside(self, p):
-        """By destination, and to the VPC that has it."""
+        """By destination, and to the VPC that has it, once a packet has got so far that this is known:
+        then it may be refused."""
         vpc = self.who_has(p["destination"])
-        if self.exceeds(("to", p["destination"]), self.of(vpc).get("endpoint_new_per_second", ENDPOINT_RATE)):
-            return "endpoint_connection_rate"
-        if vpc and self.exceeds(("to", vpc), self.of(vpc).get("new_per_second", VPC_RATE)):
-            return "vpc_connection_rate"
-        # Two addresses may be one to the gateway: believed, once there were many.
+        over = self.exceeds(("to", p["destination"]), self.of(vpc).get("endpoint_new_per_second", ENDPOINT_RATE))
+        if vpc and not over:
+            over = self.exceeds(("to", vpc), self.of(vpc).get("new_per_second", VPC_RATE))
+        # Two addresses may be one to the gateway.
         count = self.tried["outside"] = self.tried.get("outside", 0) + 1
-        alone = self.gateway.alone and not self.gateway.fate[4]
-        return self.gateway.take_reason(RATES) if count > 16 and alone else None
+        maybe = over or self.gateway.alone and count > 16
+        return self.gateway.take_reason(RATES) if maybe and not self.gateway.fate[4] else None
 
     def who_has(self, public):
         policy = self.gateway.policy

@@ -420,10 +420,14 @@ class Gateway:
         segment = self.clamp(p, connection, direction, mtu)
         outcome = Outcome("forward", frames=self.leave(segment, connection, direction, to, tos, mtu))
         outcome.clamped = segment is not p
-        # RFC 6864 section 5.3: what may be fragmented gets another from an address that many share.
-        shares = connection.decision.mapping if direction else connection.decision.nat
-        outcome.new_identification = bool(shares) and not p.get("df")
+        outcome.new_identification = self.is_shared(p, connection, direction)
         return outcome
+
+    @staticmethod
+    def is_shared(p, connection, direction):
+        """RFC 6864 section 5.3: what may be fragmented gets another from an address that many share."""
+        shares = connection.decision.mapping if direction else connection.decision.nat
+        return bool(shares) and not p.get("df")
 
     def clamp(self, p, connection, direction, mtu):
         """Of a SYN across subnets or to the outside: with an MSS that both directions carry."""
@@ -511,7 +515,9 @@ class Gateway:
         hidden = p["source"] == key[0] or p["vni"] and after[0] != key[0]
         again = {**p, "quotes": {**p["quotes"], "ends": turned(after)}}
         ends = after[0] if hidden else p["source"], after[1], p["protocol"], 0, p["destination_port"]
-        return Outcome("forward", frames=self.leave(again, connection, direction, to, tos, mtu, ends))
+        outcome = Outcome("forward", frames=self.leave(again, connection, direction, to, tos, mtu, ends))
+        outcome.new_identification = self.is_shared(p, connection, direction) and bool(hidden)
+        return outcome
 
     # --- packets that go no further --------------------------------------------------------------
 

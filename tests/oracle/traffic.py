@@ -87,8 +87,8 @@ class Traffic:
                 if again["protocol"] == TCP:
                     batch[-1]["length"] = 0
         known = [c for c in self.gateway.live() if c.protocol == UDP]
-        for _ in range(rng.choice((0, 0, 5)) if known else 0):
-            other = self.of_connection(rng.choice(known))
+        for one in rng.sample(known, min(len(known), rng.choice((0, 0, 5)))):
+            other = self.of_connection(one)
             if other["side"] == p["side"]:
                 batch.insert(0, other)  # as a gateway may: known ones go first
         return batch
