@@ -68,6 +68,8 @@ inline constexpr std::uint32_t kCommonL4 = kCommonIp + ipv4::kSize;
     const std::uint8_t protocol = p[73];
     if (protocol == static_cast<std::uint8_t>(Protocol::udp)) {
         const std::int32_t datagram = host16(kCommonL4 + udp::kLength);
+        // VXLAN in VXLAN may come as a reply, too. A branch: among the words above it costs more.
+        if (raw16(p + kCommonL4 + udp::kDestination) == udp::kVxlan.raw) return false;
         signs |= datagram - 8;
         signs |= inner_total - 20 - datagram;
     } else if (protocol == static_cast<std::uint8_t>(Protocol::tcp)) {

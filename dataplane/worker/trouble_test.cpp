@@ -46,6 +46,20 @@ TEST_CASE_METHOD(Trouble, "before the first commit nothing passes, and nothing i
     CHECK(sent(kUnderlay).size() == 1);
 }
 
+TEST_CASE_METHOD(Trouble, "VXLAN in VXLAN is no reply either") {
+    const auto from_to = [&](const Machine& from, const Machine& to, std::uint16_t source,
+                             std::uint16_t destination) {
+        return frame_of(from,
+                        {Ipv4{.source = from.address, .destination = to.address},
+                         Udp{.source = source, .destination = destination}, Payload{filler(30)}},
+                        to.mac);
+    };
+    receive(kUnderlay, from_to(a, b, 4789, 53));
+    CHECK(sent(kUnderlay).size() == 1);
+    check_dropped(kUnderlay, from_to(b, a, 53, 4789), DropReason::inner_vxlan);
+    check_dropped(kUnderlay, from_to(a, b, 1025, 4789), DropReason::inner_vxlan);
+}
+
 TEST_CASE_METHOD(Trouble, "a host that does not answer, or has no VTEP, is unreachable") {
     put(openflow::HostRow{HostId{7}, {ip("192.0.2.99")}, Cookie{503}});
     Machine lost = b;
