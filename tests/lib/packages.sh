@@ -12,7 +12,7 @@ SLUICE_PACKAGES=(
   libboost-system1.81-dev libcli11-dev libtomlplusplus-dev libspdlog-dev libfmt-dev libsqlite3-dev
   libbpf-dev libssl-dev libpcap-dev
   # tests and their peers
-  catch2 librapidcheck-dev dpdk dpdk-dev openvswitch-switch openvswitch-switch-dpdk tshark iperf3 traceroute
+  catch2 librapidcheck-dev dpdk dpdk-dev openvswitch-switch openvswitch-switch-dpdk tshark iperf3 traceroute valgrind
   python3 python3-os-ken python3-scapy curl jq zsh fish iproute2 iputils-ping ethtool tcpdump procps man-db systemd
 )
 
