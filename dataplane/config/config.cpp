@@ -333,6 +333,8 @@ void read_root(Reader::Table root, Config& config) {
         sessions.integer("capacity", 1024, 100'000'000, config.sessions.capacity));
     config.sessions.ipv6_capacity = static_cast<std::uint32_t>(sessions.integer(
         "ipv6_capacity", 1024, 50'000'000, std::max(1024U, config.sessions.capacity / 4)));
+    config.sessions.nat_blocks = static_cast<std::uint32_t>(
+        sessions.integer("nat_blocks", 1024, 4'000'000, config.sessions.nat_blocks));
     read_limits(sessions, "vpc", config.sessions.vpc);
     read_limits(sessions, "endpoint", config.sessions.endpoint);
     sessions.finish();

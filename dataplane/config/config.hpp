@@ -95,6 +95,7 @@ struct Config {
         std::uint32_t capacity = 1'000'000;     // connections over IPv4
         std::uint32_t ipv6_capacity = 250'000;  // over IPv6; unless given, a quarter of that
         SessionLimits vpc, endpoint;            // of each; 0: derived from the capacity
+        std::uint32_t nat_blocks = 65536;       // of 64 ports of NAT gateways' addresses
     } sessions;
     std::vector<Port> ports;
     struct {

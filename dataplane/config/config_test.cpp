@@ -56,6 +56,7 @@ TEST_CASE("a small configuration is complete with defaults", "[config]") {
     CHECK(config->memory.hugepages == Hugepages::automatic);
     CHECK(config->sessions.capacity == 1'000'000);
     CHECK(config->sessions.ipv6_capacity == 250'000);
+    CHECK(config->sessions.nat_blocks == 65536);
     REQUIRE(config->ports.size() == 1);
     CHECK(config->ports[0].mtu == 1600);
     CHECK(config->ports[0].device_name() == "net_af_packet0");
@@ -76,6 +77,7 @@ packet_buffers = 65536
 [sessions]
 capacity = 2000000
 ipv6_capacity = 4096
+nat_blocks = 8192
 vpc_connections = 1000
 vpc_half_open = 200
 vpc_connections_per_second = 5000
@@ -108,6 +110,7 @@ listen = "127.0.0.1:9301"
     CHECK(config->ports[1].role == Side::uplink);
     CHECK(config->ports[1].mtu == 1500);
     CHECK(to_string(config->ports[1].neighbours.at(0).mac) == "02:00:00:00:00:07");
+    CHECK(config->sessions.nat_blocks == 8192);
     REQUIRE(config->openflow.controllers.size() == 3);
     CHECK(to_string(config->openflow.controllers[1]) == "tcp:[::1]:6653");
     CHECK(to_string(config->openflow.listen.value()) == "unix:/run/sluice/gw1.of");
@@ -304,6 +307,7 @@ TEST_CASE("the example has no problem, and every default that it names is the de
     CHECK(config->memory.packet_buffers == defaults.memory.packet_buffers);
     CHECK(config->sessions.capacity == defaults.sessions.capacity);
     CHECK(config->sessions.ipv6_capacity == defaults.sessions.ipv6_capacity);
+    CHECK(config->sessions.nat_blocks == defaults.sessions.nat_blocks);
 }
 
 TEST_CASE("a file that cannot be read is a problem without a line", "[config]") {

@@ -27,6 +27,9 @@ session::SessionOptions session_options(const config::Config& config) {
     session::SessionOptions options;
     options.ipv4_capacity = config.sessions.capacity;
     options.ipv6_capacity = config.sessions.ipv6_capacity;
+    options.ports.blocks = config.sessions.nat_blocks;
+    // The fuller an address is, the fewer of them take all blocks: at 16 each it is these.
+    options.ports.addresses = std::max(options.ports.addresses, options.ports.blocks / 16);
     options.workers = static_cast<unsigned>(config.workers.size());
     options.limits = session::LimitDefaults::of(config.sessions.capacity, options.workers);
     options.limits.vpc = or_else(config.sessions.vpc, options.limits.vpc);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "dataplane/policy/adjacency.hpp"
 #include "dataplane/wire/drop_reason.hpp"
 #include "dataplane/wire/packet.hpp"
 
@@ -22,6 +23,7 @@ struct NatRequest {
     bool endpoint_independent = true;
     std::uint32_t ports_per_endpoint = 0;
     std::span<const be32> addresses;  // of the NAT gateway, one at least
+    ZoneSlot zone;                    // of the endpoint's VPC
 };
 
 class NatPorts {

@@ -4,61 +4,32 @@
 #include <algorithm>
 #include <bit>
 
+#include "dataplane/session/port_table_parts.hpp"
 #include "dataplane/wire/headers.hpp"
 
 namespace sluice::session {
 
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-constexpr std::uint32_t kProbes = 64;  // of addresses that fall on one another
 // A reader without lock may run into another chain, or through all free ones.
 constexpr std::uint32_t kLongestChain = 64;
 constexpr unsigned kRoce = wire::udp::kRoceV2.host() - kFirstNatPort;
 constexpr std::uint64_t kOctets = 0x0101010101010101ULL;
 constexpr std::uint64_t kTops = 0x8080808080808080ULL;
 
-std::uint64_t spread(std::uint64_t x) {
-    x *= 0x9e3779b97f4a7c15ULL;
-    return x ^ x >> 29;
-}
 std::uint64_t word_of(const Ipv4Port& inside) {
     return std::uint64_t{inside.address.host()} << 16 | inside.port;
 }
 std::uint8_t tag_of(std::uint64_t inside) {
     return static_cast<std::uint8_t>(spread(inside) >> 56 | 1);
 }
-std::size_t index(PortSpace space) {
-    return static_cast<std::size_t>(space);
-}
-bool is_over(std::uint32_t until, Tick now) {
-    return until == 0 || static_cast<std::int32_t>(now.value - until) >= 0;
-}
 // The bit of `bits` that comes `random`ly first.
 unsigned pick(std::uint64_t bits, std::uint64_t random) {
     const auto turn = static_cast<int>(random & 63);
     return (static_cast<unsigned>(std::countr_zero(std::rotr(bits, turn))) + random) & 63;
 }
-void lock(std::atomic<std::uint32_t>& locked) {
-    while (locked.exchange(1, std::memory_order_acquire) != 0)
-        while (locked.load(kRelaxed) != 0) __builtin_ia32_pause();
-}
-void unlock(std::atomic<std::uint32_t>& locked) {
-    locked.store(0, std::memory_order_release);
-}
 
 }  // namespace
-
-class PortTable::Locked {
-  public:
-    explicit Locked(std::atomic<std::uint32_t>& locked) : locked_(locked) { lock(locked_); }
-    ~Locked() { unlock(locked_); }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-
-  private:
-    std::atomic<std::uint32_t>& locked_;
-};
 
 PortTable::PortTable(const PortTableOptions& options)
     : rest_(options.rest),
@@ -68,10 +39,11 @@ PortTable::PortTable(const PortTableOptions& options)
       blocks_(options.allocate, std::size_t{options.blocks} + 1),
       owners_(options.allocate, std::size_t{options.blocks} + 1),
       addresses_(options.allocate, address_mask_ + 1),
-      buckets_(options.allocate, bucket_mask_ + 1) {}
+      buckets_(options.allocate, bucket_mask_ + 1),
+      zones_(options.allocate, options.zones) {}
 
 bool PortTable::ok() const {
-    return blocks_.ok() && owners_.ok() && addresses_.ok() && buckets_.ok();
+    return blocks_.ok() && owners_.ok() && addresses_.ok() && buckets_.ok() && zones_.ok();
 }
 
 PortTable::Bucket& PortTable::bucket_of(std::uint64_t key) const {
@@ -113,6 +85,10 @@ PortTable::Place PortTable::place_of(const NatPort& port) const {
 bool PortTable::full(be32 address, PortSpace space) const {
     const Address* slot = find_address(address);
     return slot != nullptr && slot->blocks[index(space)].load(kRelaxed) >= kBlocksPerSpace;
+}
+
+std::uint32_t PortTable::free() const {
+    return capacity_ - common_.in_use.load(kRelaxed);
 }
 
 // True: `see` has found what it sought.
@@ -201,6 +177,8 @@ PortTable::Choice PortTable::choose(const PortRequest& request, Tick now) const 
                 choice.reason = DropReason::nat_endpoint_ports;
             else if (full(choice.address, request.space))
                 choice.reason = DropReason::nat_ports_exhausted;
+            else if (!may_have_another(request.zone))
+                choice.reason = DropReason::nat_blocks_exhausted;
             return choice;
         }
     }
@@ -208,7 +186,9 @@ PortTable::Choice PortTable::choose(const PortRequest& request, Tick now) const 
     const std::size_t start = spread(request.owner.endpoint.value) >> 32;
     for (std::size_t i = 0; i < addresses.size(); ++i) {
         choice.address = addresses[(start + i) % addresses.size()];
-        if (!full(choice.address, request.space)) return choice;
+        if (full(choice.address, request.space)) continue;
+        if (!may_have_another(request.zone)) choice.reason = DropReason::nat_blocks_exhausted;
+        return choice;
     }
     choice.reason = DropReason::nat_ports_exhausted;
     return choice;
@@ -340,13 +320,13 @@ PortTable::Taken PortTable::take(const PortRequest& request, be32 address, Want 
     }
     const bool is_new = at == kNone;
     if (is_new) at = add_owner(key);
-    if (at == kNone) return failed(DropReason::nat_ports_exhausted);
-    const std::uint32_t number = assign(at, request, address, random);
-    if (number == kNone) {
+    if (at == kNone) return failed(DropReason::nat_blocks_exhausted);
+    const Assigned assigned = assign(at, request, address, random);
+    if (assigned.reason != DropReason::none) {
         if (is_new) remove_owner(owners_[at], at);
-        return failed(DropReason::nat_ports_exhausted);
+        return failed(assigned.reason);
     }
-    Block& block = blocks_[number];
+    Block& block = blocks_[assigned.block];
     Taken taken = give(block, pick(vacant(block, now), random >> 32), request);
     taken.assigned = BlockEvent{true,          request.owner,     address,
                                 request.space, port_of(block, 0), nanoseconds(now.value)};
@@ -447,166 +427,6 @@ void PortTable::undo(const NatPort& port, Tick now) {
     const std::uint32_t owner = place.block->owner.load(kRelaxed);
     const Locked locked(bucket_of(owners_[owner].key.load(kRelaxed)).locked);
     leave(*place.block, place.bit, now, now);
-}
-
-std::size_t PortTable::expire(std::uint32_t& cursor, std::uint32_t stride, unsigned budget,
-                              Tick now, std::span<BlockEvent> released) {
-    std::size_t count = 0;
-    if (stride == 0) return count;
-    for (; budget > 0 && count < released.size(); --budget, cursor += stride) {
-        if (cursor >= high_water()) {
-            cursor = cursor % stride;
-            break;
-        }
-        if (cursor == kNone) continue;
-        Block& block = blocks_[cursor];
-        const std::uint32_t owner = block.owner.load(std::memory_order_acquire);
-        if (owner == kNone || block.live.load(kRelaxed) != 0 ||
-            !is_over(block.rest_end.load(kRelaxed), now))
-            continue;
-        const std::uint64_t key = owners_[owner].key.load(kRelaxed);
-        const Locked locked(bucket_of(key).locked);
-        // Somebody may have come in between.
-        if (block.owner.load(kRelaxed) != owner || owners_[owner].key.load(kRelaxed) != key ||
-            block.live.load(kRelaxed) != 0 || !is_over(block.rest_end.load(kRelaxed), now))
-            continue;
-        const std::uint32_t place = block.place.load(kRelaxed);
-        released[count++] = {false,
-                             owner_of(key),
-                             be32::from_raw(block.address.load(kRelaxed)),
-                             static_cast<PortSpace>(place >> 16),
-                             port_of(block, 0),
-                             nanoseconds(now.value)};
-        give_back(block, cursor);
-    }
-    return count;
-}
-
-std::uint32_t PortTable::add_owner(std::uint64_t key) {
-    std::uint32_t at = kNone;
-    {
-        const Locked locked(common_.locked);
-        if (common_.free_owner != kNone) {
-            at = common_.free_owner;
-            common_.free_owner = owners_[at].next.load(kRelaxed);
-        } else if (common_.untouched_owner <= capacity_) {
-            at = common_.untouched_owner++;
-        }
-    }
-    if (at == kNone) return kNone;
-    Owner& owner = owners_[at];
-    Bucket& bucket = bucket_of(key);
-    for (std::size_t space = 0; space < kPortSpaces; ++space) {
-        owner.first[space].store(kNone, kRelaxed);
-        owner.blocks[space].store(0, kRelaxed);
-    }
-    owner.address.store(0, kRelaxed);
-    owner.key.store(key, kRelaxed);
-    owner.next.store(bucket.first.load(kRelaxed), kRelaxed);
-    bucket.first.store(at, std::memory_order_release);
-    return at;
-}
-
-void PortTable::remove_owner(Owner& owner, std::uint32_t at) {
-    Half* link = &bucket_of(owner.key.load(kRelaxed)).first;
-    while (link->load(kRelaxed) != at) link = &owners_[link->load(kRelaxed)].next;
-    link->store(owner.next.load(kRelaxed), std::memory_order_release);
-    owner.key.store(0, kRelaxed);
-    const Locked locked(common_.locked);
-    owner.next.store(common_.free_owner, kRelaxed);
-    common_.free_owner = at;
-}
-
-// Under the lock of blocks. A slot whose address has no block in use may be another's.
-PortTable::Address* PortTable::add_address(be32 address) {
-    if (Address* known = find_address(address)) return known;
-    const std::size_t start = spread(address.raw) >> 32;
-    for (std::uint32_t probe = 0; probe < kProbes; ++probe) {
-        Address& slot = addresses_[(start + probe) & address_mask_];
-        bool idle = true;
-        for (const auto& blocks : slot.blocks) idle = idle && blocks.load(kRelaxed) == 0;
-        if (!idle) continue;
-        slot.key.store(address.raw, std::memory_order_release);
-        return &slot;
-    }
-    return nullptr;
-}
-
-std::uint32_t PortTable::assign(std::uint32_t owner_index, const PortRequest& request, be32 address,
-                                std::uint64_t random) {
-    const std::size_t space = index(request.space);
-    const Locked locked(common_.locked);
-    Address* slot = add_address(address);
-    if (slot == nullptr) return kNone;
-    // The first free place at or after a random one.
-    constexpr unsigned kWords = (kBlocksPerSpace + 63) / 64;
-    const unsigned start = static_cast<unsigned>(random >> 40) % kBlocksPerSpace;
-    unsigned place = kBlocksPerSpace;
-    for (unsigned i = 0; i <= kWords && place == kBlocksPerSpace; ++i) {
-        const unsigned word = (start / 64 + i) % kWords;
-        std::uint64_t free = ~slot->used[space][word].load(kRelaxed);
-        if (word == kWords - 1) free &= ~std::uint64_t{0} >> (kWords * 64 - kBlocksPerSpace);
-        if (i == 0) free &= ~std::uint64_t{0} << start % 64;
-        if (free != 0) place = word * 64 + static_cast<unsigned>(std::countr_zero(free));
-    }
-    if (place == kBlocksPerSpace) return kNone;
-    std::uint32_t number = common_.free_block;
-    if (number != kNone)
-        common_.free_block = blocks_[number].next.load(kRelaxed);
-    else if (common_.untouched.load(kRelaxed) <= capacity_)
-        number = common_.untouched.load(kRelaxed);
-    if (number == kNone) return kNone;
-
-    Block& block = blocks_[number];
-    Owner& owner = owners_[owner_index];
-    for (auto& word : block.tags) word.store(0, kRelaxed);
-    for (auto& inside : block.inside) inside.store(0, kRelaxed);
-    for (auto& until : block.rest_until) until.store(0, kRelaxed);
-    block.live.store(0, kRelaxed);
-    block.resting.store(0, kRelaxed);
-    block.dependent.store(0, kRelaxed);
-    block.rest_first.store(0, kRelaxed);
-    block.rest_end.store(0, kRelaxed);
-    block.address.store(address.raw, kRelaxed);
-    block.place.store(place | static_cast<std::uint32_t>(space) << 16, kRelaxed);
-    block.slot.store(static_cast<std::uint32_t>(slot - &addresses_[0]), kRelaxed);
-    block.next.store(owner.first[space].load(kRelaxed), kRelaxed);
-    block.owner.store(owner_index, std::memory_order_release);
-    owner.address.store(address.raw, kRelaxed);
-    owner.first[space].store(number, std::memory_order_release);
-    owner.blocks[space].fetch_add(1, kRelaxed);
-    slot->gateway.store(request.owner.gateway.value, kRelaxed);
-    slot->used[space][place / 64].fetch_or(std::uint64_t{1} << place % 64, kRelaxed);
-    slot->blocks[space].fetch_add(1, kRelaxed);
-    slot->block[space][place].store(number, std::memory_order_release);
-    if (number == common_.untouched.load(kRelaxed))
-        common_.untouched.store(number + 1, std::memory_order_release);
-    return number;
-}
-
-void PortTable::give_back(Block& block, std::uint32_t number) {
-    const std::uint32_t at = block.owner.load(kRelaxed);
-    Owner& owner = owners_[at];
-    const std::uint32_t place = block.place.load(kRelaxed);
-    const std::size_t space = place >> 16;
-    const unsigned within = place & 0xffff;
-    Half* link = &owner.first[space];
-    while (link->load(kRelaxed) != number) link = &blocks_[link->load(kRelaxed)].next;
-    link->store(block.next.load(kRelaxed), std::memory_order_release);
-    owner.blocks[space].fetch_sub(1, kRelaxed);
-    {
-        const Locked locked(common_.locked);
-        Address& slot = addresses_[block.slot.load(kRelaxed)];
-        slot.block[space][within].store(kNone, std::memory_order_release);
-        slot.used[space][within / 64].fetch_and(~(std::uint64_t{1} << within % 64), kRelaxed);
-        slot.blocks[space].fetch_sub(1, kRelaxed);
-        block.owner.store(kNone, std::memory_order_release);
-        block.next.store(common_.free_block, kRelaxed);
-        common_.free_block = number;
-    }
-    for (const auto& blocks : owner.blocks)
-        if (blocks.load(kRelaxed) != 0) return;
-    remove_owner(owner, at);
 }
 
 }  // namespace sluice::session

@@ -10,6 +10,8 @@
 // can be about: 4 minutes after its last packet for TCP (two maximum segment lifetimes, RFC 9293
 // section 3.4.2), 2 minutes for others (RFC 6888 REQ-8). It rests whoever ends the connection,
 // and though the endpoint be gone.
+// A VPC may have as many blocks as are free (dynamic thresholds, as limits.hpp has them for
+// connections): alone half of them, and whatever others do, something stays free for the next one.
 // Two ways to map (RFC 4787 section 4.1): endpoint-independent, one port per private address and
 // port, whatever the destination; or address- and port-dependent, any port of the endpoint, many
 // connections each. The caller sees to it that no two of these have one destination.
@@ -19,7 +21,7 @@
 // read without a lock is an atomic; such a reader may see a moment ago.
 // Cost: an endpoint's port is sought by tags, two lines of memory per block it has of the protocol,
 // one if mappings are address- and port-dependent: 64 blocks at most (settings.hpp).
-// Memory: 1,152 octets a block in use, 12 KiB an address in use; taken when first touched.
+// Memory: 1,152 octets a block in use, 12 KiB an address in use, 4 a VPC; taken when first touched.
 #pragma once
 
 #include <array>
@@ -82,6 +84,7 @@ struct PortRequest {
     bool endpoint_independent = true;
     std::uint32_t ports_per_endpoint = 1024;  // a multiple of kBlockPorts
     std::span<const be32> addresses;          // of the NAT gateway
+    std::uint32_t zone = 0;                   // slot of the endpoint's VPC, to which blocks count
 };
 
 // A block came to an endpoint or left it.
@@ -97,6 +100,7 @@ struct BlockEvent {
 struct PortTableOptions {
     std::uint32_t blocks = 1U << 16;
     std::uint32_t addresses = 1U << 12;
+    std::uint32_t zones = 1U << 14;
     Allocate allocate = map_memory;
     std::array<std::uint32_t, kPortSpaces> rest = {ticks(240), ticks(120), ticks(120)};
 };
@@ -139,6 +143,13 @@ class PortTable {
     };
     // Each address with a block in use.
     void visit(const std::function<void(const Use&)>& see) const;
+
+    [[nodiscard]] std::uint32_t capacity() const { return capacity_; }  // in blocks
+    [[nodiscard]] std::uint32_t free() const;
+    // Blocks that a VPC's endpoints have.
+    [[nodiscard]] std::uint32_t held(std::uint32_t zone) const {
+        return zones_[zone].load(std::memory_order_relaxed);
+    }
 
     // --- for workers ---
 
@@ -187,10 +198,11 @@ class PortTable {
 
     struct alignas(64) Block {
         Half owner{kNone};
-        Half next{kNone};    // of the owner, in this space; or of the free ones
-        Half address{0};     // as in the packet
-        Half place{0};       // number within the address | space << 16
-        Half slot{0};        // of the address
+        Half next{kNone};  // of the owner, in this space; or of the free ones
+        Half address{0};   // as in the packet
+        Half place{0};     // number within the address | space << 16
+        Half slot{0};      // of the address
+        Half zone{0};
         Half rest_first{0};  // Ticks: of the earliest, and
         Half rest_end{0};    // ... of the latest
         Word live{0};        // a bit per port: connections use it
@@ -240,6 +252,7 @@ class PortTable {
     [[nodiscard]] Address* find_address(be32 address) const;
     [[nodiscard]] Place place_of(const NatPort& port) const;
     [[nodiscard]] bool full(be32 address, PortSpace space) const;
+    [[nodiscard]] bool may_have_another(std::uint32_t zone) const { return held(zone) < free(); }
     template <class See>
     bool each_block(const Owner& owner, PortSpace space, be32 address, See see) const;
     static unsigned mapped(const Block& block, std::uint64_t inside);  // kBlockPorts: nowhere
@@ -259,8 +272,12 @@ class PortTable {
     Taken give(Block& block, unsigned bit, const PortRequest& request);
     void leave(Block& block, unsigned bit, Tick until, Tick now);
     // Takes the lock of all blocks.
-    std::uint32_t assign(std::uint32_t owner, const PortRequest& request, be32 address,
-                         std::uint64_t random);
+    struct Assigned {
+        DropReason reason = DropReason::none;
+        std::uint32_t block = kNone;
+    };
+    Assigned assign(std::uint32_t owner, const PortRequest& request, be32 address,
+                    std::uint64_t random);
     void give_back(Block& block, std::uint32_t index);
     Address* add_address(be32 address);
 
@@ -268,6 +285,7 @@ class PortTable {
     struct alignas(64) Common {
         Half locked{0};
         Half untouched{1};
+        Half in_use{0};
         std::uint32_t free_block = kNone;
         std::uint32_t free_owner = kNone;
         std::uint32_t untouched_owner = 1;
@@ -281,6 +299,7 @@ class PortTable {
     mutable Array<Owner> owners_;
     mutable Array<Address> addresses_;
     mutable Array<Bucket> buckets_;
+    Array<Half> zones_;
     Half now_{0};
 };
 

@@ -25,7 +25,7 @@ struct World {
     PortTable table{PortTableOptions{.blocks = 4096, .addresses = 64}};
     std::vector<be32> addresses{kFirst};
     bool independent = true;
-    std::uint32_t cap = 1024;
+    std::uint32_t cap = 1024, zone = 0;
     std::uint64_t random = 1;
     std::vector<BlockEvent> events;
 
@@ -36,7 +36,8 @@ struct World {
                 .inside = {be32{0x0a000000 + endpoint}, port},
                 .endpoint_independent = independent,
                 .ports_per_endpoint = cap,
-                .addresses = addresses};
+                .addresses = addresses,
+                .zone = zone};
     }
     // As a worker does: choose, then take.
     PortTable::Taken open(std::uint32_t endpoint, std::uint16_t port, Tick now = kNow,
@@ -196,6 +197,47 @@ TEST_CASE("exhaustion refuses who has no port, not who has") {
     world.addresses = {kFirst, kSecond};
     CHECK(world.open(endpoint + 1, 4000).reason == DropReason::none);
     CHECK(world.last == kSecond);
+}
+
+TEST_CASE("blocks: a VPC has as many as are free, and the next one finds some") {
+    World world;
+    world.addresses = {kFirst, kSecond};
+    const auto take_all = [&](std::uint32_t zone) {
+        world.zone = zone;
+        std::uint32_t count = 0;
+        DropReason why = DropReason::none;
+        for (const auto space : {PortSpace::tcp, PortSpace::udp, PortSpace::icmp})
+            for (std::uint32_t endpoint = 1; endpoint <= kBlocksPerSpace; ++endpoint) {
+                why = world.open(zone * 10000 + endpoint, 4000, kNow, space).reason;
+                if (why == DropReason::nat_blocks_exhausted) return count;
+                count += why == DropReason::none ? 1U : 0U;
+            }
+        return count;
+    };
+    CHECK(world.table.free() == 4096);
+    CHECK(take_all(1) == 2048);
+    CHECK(take_all(2) == 1024);
+    CHECK(take_all(3) == 512);
+    CHECK(world.table.free() == 512);
+    CHECK(world.table.held(2) == 1024);
+    // Neither by another endpoint of its own, nor by what a walk saw before, does it get more.
+    const auto asked = world.request(39999, 4000, PortSpace::icmp);
+    CHECK(world.table.take(asked, kFirst, PortTable::Want::any, 0, kNow).reason ==
+          DropReason::nat_blocks_exhausted);
+    // What it has goes on, and within its blocks more.
+    CHECK(world.open(30001, 4000, kNow, PortSpace::udp).reason == DropReason::none);
+    CHECK(world.open(30001, 4001, kNow, PortSpace::udp).reason == DropReason::none);
+    // What is given back is free for all.
+    for (const BlockEvent& event : std::vector(world.events))
+        for (unsigned i = 0; i < kBlockPorts; ++i) {
+            const NatPort port{event.space,
+                               {event.address, static_cast<std::uint16_t>(event.first_port + i)}};
+            while (world.table.find(port)) world.table.undo(port, kNow);
+        }
+    world.expire(kNow);
+    CHECK(world.table.free() == 4096);
+    for (const std::uint32_t zone : {1U, 2U, 3U}) CHECK(world.table.held(zone) == 0);
+    CHECK(take_all(3) == 2048);
 }
 
 TEST_CASE("an address- and port-dependent port serves many connections; one that ended rests") {

@@ -34,7 +34,7 @@ class Sessions {
           ipv6({options.ipv6_capacity, options.workers, options.seed, options.allocate}, qsbr),
           limits(options.allocate, options.limits, options.zones, options.endpoints),
           zones(options.allocate, options.zones),
-          ports(options.ports),
+          ports(ports_of(options)),
           remotes(options.ports.allocate, options.ipv4_capacity, options.seed),
           seed(options.seed),
           fragments(options.fragments, options.seed, options.zones),
@@ -46,10 +46,10 @@ class Sessions {
         return ipv4.ok() && ipv6.ok() && limits.ok() && zones.ok() && ports.ok() && remotes.ok();
     }
 
-    // No connection is counted under the slot.
+    // No connection and no NAT port is counted under the slot.
     [[nodiscard]] bool vacant(std::uint32_t zone) const {
         const auto use = limits.use(zone);
-        return use.connections[0] == 0 && use.connections[1] == 0;
+        return use.connections[0] == 0 && use.connections[1] == 0 && ports.held(zone) == 0;
     }
 
     SessionTable<Ipv4> ipv4;
@@ -62,6 +62,13 @@ class Sessions {
     FragmentTable fragments;
     AnswerLimits answers;
     Identifications identifications;
+
+  private:
+    static PortTableOptions ports_of(const SessionOptions& options) {
+        PortTableOptions ports = options.ports;
+        ports.zones = options.zones;
+        return ports;
+    }
 };
 
 }  // namespace sluice::session

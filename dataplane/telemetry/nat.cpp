@@ -23,6 +23,11 @@ void write_nat(OpenMetrics& out, const Facts& facts) {
     each([](const session::PortTable::Use& use) { return use.live; });
     out.gauge("sluice_nat_blocks_used", "Blocks of 64 ports that endpoints have, of 1,008.");
     each([](const session::PortTable::Use& use) { return use.blocks; });
+    const auto& ports = facts.tables.sessions.ports;
+    out.gauge("sluice_nat_blocks_free", "Blocks of ports that the gateway has left.");
+    out.sample({}, std::uint64_t{ports.free()});
+    out.gauge("sluice_nat_blocks_capacity", "Blocks of ports that endpoints may have at once.");
+    out.sample({}, std::uint64_t{ports.capacity()});
     out.counter("sluice_nat_log_lost", "Blocks that came or went without a line in nat.log.");
     out.sample({}, facts.nat_log_lost);
 }

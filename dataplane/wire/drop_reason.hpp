@@ -80,6 +80,7 @@ namespace sluice {
     X(nat_gateway_unknown, "the route's NAT gateway has no address to translate to")              \
     X(nat_protocol, "a NAT gateway translates TCP, UDP and ICMP queries, nothing else")           \
     X(nat_ports_exhausted, "the NAT gateway has no port left for the endpoint's new connection")  \
+    X(nat_blocks_exhausted, "the VPC has its share of the gateway's blocks of NAT ports")         \
     X(nat_endpoint_ports, "the endpoint has as many of the NAT gateway's ports as it may")        \
     X(nat_unmapped, "no endpoint has this port of the NAT gateway's address")                     \
     X(nat_filtered, "the NAT gateway's filtering does not admit this sender to the port")         \

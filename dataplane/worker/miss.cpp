@@ -134,6 +134,7 @@ void open(Worker::State& state, const Item& item, const Packet& packet, std::uin
     const Committed committed = commit<Family>(state, plan, how.state);
     if (committed.flow == session::kNoFlow) {
         if (committed.reason == DropReason::nat_ports_exhausted ||
+            committed.reason == DropReason::nat_blocks_exhausted ||
             committed.reason == DropReason::nat_endpoint_ports)
             plan.decided_by = plan.nat.cookie;
         return drop(state, item, {committed.reason, plan.zone, &plan});

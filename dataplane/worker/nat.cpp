@@ -67,7 +67,8 @@ DropReason PortClaim::take(Tuple& leaves, unsigned attempt) {
                                        .inside = {arrives.source.to_v4(), arrives.source_port},
                                        .endpoint_independent = nat.endpoint_independent,
                                        .ports_per_endpoint = nat.ports_per_endpoint,
-                                       .addresses = nat.addresses};
+                                       .addresses = nat.addresses,
+                                       .zone = plan_.zone.value};
     // The mapping's. Or one that nobody uses, else any used one; then a used one that is without a
     // connection to this destination; then one of a new block.
     const auto want = has_others() && attempt > 1 ? PortTable::Want::fresh : PortTable::Want::any;
@@ -145,7 +146,8 @@ policy::NatPorts::Choice NatPorts::choose(const policy::NatRequest& request) con
          .inside = {request.inside.to_v4(), request.port},
          .endpoint_independent = request.endpoint_independent,
          .ports_per_endpoint = request.ports_per_endpoint,
-         .addresses = request.addresses},
+         .addresses = request.addresses,
+         .zone = request.zone.value},
         sessions_.ports.now());
     return {choice.reason, IpAddress::v4(choice.address), choice.port};
 }

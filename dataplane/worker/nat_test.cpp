@@ -292,6 +292,37 @@ TEST_CASE_METHOD(Shared, "at exhaustion nothing leaves untranslated, and live co
     open(b, server, Tcp{.source = 4000, .destination = 80, .flags = wire::tcp::kSyn});
 }
 
+TEST_CASE_METHOD(Shared, "a VPC has its share of the gateway's blocks, whatever addresses it has") {
+    const Bytes first = open(a, server, udp(4000, 53));
+    const std::uint32_t zone = store.current().core.vpcs.find(a.vpc)->slot.value;
+    CHECK(sessions.ports.held(zone) == 1);
+    const auto take = [&](std::uint32_t endpoint, std::uint32_t of_zone) {
+        // Another NAT gateway, with an address for each 500 endpoints.
+        const std::array<be32, 1> its_own{be32{0xc6336400 + endpoint / 500}};
+        const session::PortRequest request{.owner = {NatGatewayId{8}, EndpointId{endpoint}},
+                                           .space = session::PortSpace::udp,
+                                           .inside = {be32{endpoint}, 1},
+                                           .addresses = its_own,
+                                           .zone = of_zone};
+        return sessions.ports.take(request, its_own[0], session::PortTable::Want::any, 0, {})
+            .reason;
+    };
+    std::uint32_t count = 1;
+    while (take(100'000 + count, zone) == DropReason::none) REQUIRE(++count < 4096);
+    CHECK(count == 2048);
+    check_dropped(kUnderlay, frame_of(b, from_to(ip4(b.address, server), udp(4000, 53))),
+                  DropReason::nat_blocks_exhausted);
+    DropSample sample;
+    REQUIRE(worker->samples().pop(sample));
+    CHECK(sample.tuple.destination == server);
+    CHECK(sample.decided_by == Cookie{900});
+    CHECK(open(a, server, udp(4000, 53)) == first);
+    open(a, server, udp(4001, 53));
+    CHECK(take(200'000, zone + 1) == DropReason::none);
+    // A VPC that is deleted is not yet forgotten: others would pay for its ports.
+    CHECK_FALSE(sessions.vacant(zone + 1));
+}
+
 TEST_CASE_METHOD(Shared, "hairpin: a server with an elastic IP sees the NAT gateway's address") {
     const IpAddress elastic = ip("203.0.113.5");
     attach(c, elastic);

@@ -91,7 +91,8 @@ NatPorts::Choice choose(const WalkState& walk, const GatewayRecord& gateway) {
          .port = walk.tuple.source_port,
          .endpoint_independent = gateway.mapping == NatMapping::endpoint_independent,
          .ports_per_endpoint = gateway.ports_per_endpoint,
-         .addresses = gateway.addresses()});
+         .addresses = gateway.addresses(),
+         .zone = walk.plan.zone});
 }
 
 // Routed to a NAT gateway, and without an elastic IP of its own.
