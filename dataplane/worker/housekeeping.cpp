@@ -53,9 +53,11 @@ void age(Worker::State& state, std::size_t which) {
         if (connection.life() != session::Life::live) continue;
         if (sessions.idle_too_long(number, state.shared.sessions->zones, state.tick)) {
             end_connection<Family>(state, number, EndReason::idle, DropReason::none);
-        } else if (judgements > 0 && has_shared_ports<Family>(connection) &&
-                   is_stale<Family>(state, number)) {
-            --judgements;
+        } else if (has_shared_ports<Family>(connection) && is_stale<Family>(state, number)) {
+            if (judgements-- == 0) {
+                --cursor;  // the next turn goes on here
+                return;
+            }
             rewalk<Family>(state, number);
         }
     }

@@ -440,6 +440,23 @@ TEST_CASE_METHOD(Timed,
     CHECK(all_drops() == 0);
 }
 
+TEST_CASE_METHOD(Timed, "however many it had, they are gone within a round of ageing") {
+    gateway.ports_per_endpoint = 1024;
+    put(gateway);
+    for (std::uint16_t i = 0; i < 200; ++i) {
+        const auto from = static_cast<std::uint16_t>(4000 + i);
+        receive(kUnderlay, frame_of(a, from_to(ip4(a.address, server), udp(from, 53))));
+        CHECK(sent(kUplink).size() == 1);
+    }
+    const IpAddress next = ip("203.0.113.10");
+    gateway.addresses = {next};
+    put(gateway, public_row(next));
+    // A whole round at once, as much as there is time for.
+    clock_now += 3'000'000'000;
+    for (int turn = 0; turn < 100; ++turn) run();
+    CHECK(connections() == 0);
+}
+
 TEST_CASE_METHOD(Shared, "connections through a NAT gateway are not picked up in their middle") {
     shared.restarted = 1;
     using namespace wire::tcp;
