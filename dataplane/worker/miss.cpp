@@ -74,11 +74,18 @@ bool judged_by_groups(DropReason reason) {
 
 // A connection picked up in its middle, by a packet of its replies: what the other end may
 // open is asked instead. The plan of that connection, if it covers this packet.
-bool walk_as_reply(Worker::State& state, const Packet& packet, const Plan& denied, Plan& plan) {
-    const auto opened = reversed(denied.leaves);
-    if (!opened || denied.leaves.source.is_none()) return false;
+bool walk_as_reply(Worker::State& state, const Packet& packet, Plan& plan) {
+    // Where it goes, whatever groups say: what they deny has not been translated yet.
+    policy::Established admitted;
+    admitted.egress_persists = admitted.ingress_persists = true;
+    const Plan there =
+        state.shared.walk(*state.snapshot, packet, policy::WalkMode::packet, &admitted);
+    if (there.verdict != Verdict::forward || there.nat) return false;
+    const auto opened = reversed(there.leaves);
+    if (!opened) return false;
     Packet first;
-    first.vni = denied.destination_vni;
+    first.vni = there.destination_vni;
+    first.source_mac = (*state.shared.sources)[there.reverse.source].mac;
     first.side = first.vni.value == 0 ? Side::uplink : Side::underlay;
     first.kind = packet.kind;
     first.tuple = *opened;
@@ -115,8 +122,7 @@ void open(Worker::State& state, const Item& item, const Packet& packet, std::uin
     }
     if (plan.verdict == Verdict::drop) {
         Plan other;
-        if (how.picks_up && judged_by_groups(plan.reason) &&
-            walk_as_reply(state, packet, plan, other)) {
+        if (how.picks_up && judged_by_groups(plan.reason) && walk_as_reply(state, packet, other)) {
             plan = other;
             reply = true;
         } else if (plan.answer != policy::Answer::none) {

@@ -2,6 +2,7 @@
 // Elastic addresses: what leaves and enters by the uplink, octet by octet.
 #include <chrono>
 
+#include "dataplane/worker/state.hpp"
 #include "tests/unit/worker_gateway.hpp"
 
 namespace sluice::worker {
@@ -81,6 +82,24 @@ TEST_CASE_METHOD(Internet, "outwards and back: the elastic address outside, the 
         }
     CHECK(connections() == transports().size());
     CHECK(all_drops() == 0);
+}
+
+TEST_CASE_METHOD(Internet,
+                 "after a restart replies pick up what came in, though groups let nothing out") {
+    shared.restarted.store(Clock{}.nanoseconds(rte_rdtsc()));
+    nfv::RuleRow out;
+    out.direction = nfv::Direction::egress;
+    out.group = kOpen;
+    out.family = Family::ipv4;
+    out.cookie = Cookie{601};
+    remove(out);
+    const Tcp reply{.source = 443, .destination = 1025, .flags = wire::tcp::kAck};
+    const Tcp more{.source = 1025, .destination = 443, .flags = wire::tcp::kAck};
+    receive(kUnderlay, frame_of(a, from_to(ip4(a.address, server), reply)));
+    CHECK(uplinked() == on_uplink(from_to(ip4(public_a, server, 63), reply)));
+    receive(kUplink, from_internet(from_to(ip4(server, public_a), more)));
+    CHECK(inner() == at(a, from_to(ip4(server, a.address, 63), more)));
+    CHECK(connections() == 1);
 }
 
 TEST_CASE_METHOD(Internet, "inwards and back") {
