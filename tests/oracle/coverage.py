@@ -10,7 +10,7 @@ MUST_MEET = {
     "forward", "held", "answer", "ICMP error", "fragment", "fragmented", "to the uplink",
     "from the uplink", "hairpin", "bridged", "IPv6", "explained", "MSS clamped",
     "through a NAT gateway", "nat_filtered", "nat_unmapped", "nat_protocol",
-    "from outside to a mapped port", "from a tenant to a mapped port", "burst", "evicted",
+    "from outside to a mapped port", "from a tenant to a mapped port", "burst", "evicted", "restart", "picked up",
     "endpoint_connections", "endpoint_half_open", "endpoint_connection_rate",
     "vpc_connections", "vpc_half_open", "vpc_connection_rate", "nat_endpoint_ports",
     *(f"protocol {number}" for number in (1, 6, 17, 33, 47, 50, 51, 58, 132, 136, 200)),

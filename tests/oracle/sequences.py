@@ -340,6 +340,9 @@ def run_seed(driver, seed, met, rules, events):
         if rng.random() < 0.2:
             event("burst", source.burst())
         run.check()
+        if rng.random() < 0.04:
+            event("restart", None)
+            source.waiting.clear()
         event("advance", source.step())
         if step % STEPS_A_CHANGE == 0:
             cloud.mutate()
@@ -352,6 +355,7 @@ def run_seed(driver, seed, met, rules, events):
     run.drain()
     met["source port translated"] += run.gateway.ported
     met["evicted"] += run.gateway.evicted
+    met["picked up"] += run.gateway.picked_up
     return run.packets
 
 

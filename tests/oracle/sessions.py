@@ -29,6 +29,7 @@ UNTRANSLATABLE = (33, 51, 136)
 TOLD = {"no_route": ((3, 0), (1, 0)), "private_destination": ((3, 0), (1, 0)),
         "unknown_destination": ((3, 1), (1, 3)), "unknown_public_address": ((3, 1), (1, 3)),
         "ttl_expired": ((11, 0), (3, 0)), "too_big": ((3, 4), (2, 0))}
+OF_GROUPS = {"egress_no_rule", "egress_denied", "ingress_no_rule", "ingress_denied"}
 UPLINK_MTU, UNDERLAY_MTU = 1500, 9000 - 50
 
 
@@ -115,6 +116,7 @@ class Gateway:
         self.limits = limits.Limits(self)
         self.evicted = 0  # connections that went for others
         self.restarted = None  # when
+        self.picked_up = 0  # connections, in their middle
         self.ported = 0  # connections whose source port was translated for want of a free key
         self.wrong = []  # what was wrong with a choice of the product's
         self.ended = []  # those that are gone, for whoever makes packets
@@ -169,6 +171,7 @@ class Gateway:
             self.end(connection)
         self.ports = nat.Ports(self)
         self.fragments = datagrams.Datagrams(self)
+        self.limits = limits.Limits(self)
         self.policy = policy.Policy(self.world, self.ports)
         self.decided.clear()
         self.restarted = self.now
@@ -229,15 +232,63 @@ class Gateway:
             if "more" in p:  # the gateway puts nothing together
                 return self.dropped(p, "inner_fragment")
             return Outcome("answer", frames=[self.echo(p)], decision=decision)
+        refused = self.opens(p)
+        picked_up = refused and self.may_be_picked_up(p)
         if decision.verdict == "drop":
-            return self.dropped(p, decision.reason, decision=decision)
-        refused = self.opens(p) or self.untranslatable(p, decision)
+            first = picked_up and decision.reason in OF_GROUPS and self.picked_up_by_reply(p)
+            if not first:
+                return self.dropped(p, decision.reason, decision=decision)
+            outcome = self.open(p, self.decide(first), first)
+            outcome.reopens = True
+            return outcome
+        if picked_up and (decision.nat or decision.mapping):
+            return self.dropped(p, "tcp_not_syn", decision=decision)  # nobody knows who had the port
+        refused = not picked_up and refused or self.untranslatable(p, decision)
         if refused:
             return self.dropped(p, refused, decision=decision)
-        return self.open(p, decision)
+        return self.open(p, decision, p if picked_up else None)
 
-    def open(self, p, decision):
-        connection = Connection(p, decision, self.now)
+    # --- picked up in their middle, for a while after a restart -----------------------------------
+
+    def may_be_picked_up(self, p):
+        """By the VPC that sends it, or from outside by the one that it is for."""
+        vpc = self.policy.vpc_with(p["vni"]) if p["vni"] else self.limits.who_has(p["destination"])
+        seconds = self.world["vpcs"].get(vpc, {}).get("mid_stream", 60)
+        midway = p["protocol"] == SCTP or p["protocol"] == TCP and \
+            p["flags"] & (tcp.FIN | tcp.SYN | tcp.RST | tcp.ACK) in (tcp.ACK, tcp.FIN | tcp.ACK)
+        return midway and self.restarted is not None and self.now < self.restarted + seconds
+
+    def picked_up_by_reply(self, p):
+        """The first packet of a connection that policy admits and whose reply this is; None."""
+        anyway = self.policy.decide(p, (None, 0, None), (True, True))  # whatever groups say
+        if anyway.verdict != "forward" or anyway.nat or anyway.mapping:
+            return None
+        # Whoever gets it would have opened the connection, to where it seems to come from.
+        source, destination, _, source_port, destination_port = turned(tuple(vars(anyway.leaves).values()))
+        first = {**p, "source": source, "destination": destination, "source_port": source_port,
+                 "destination_port": destination_port, "flags": tcp.SYN, "destination_mac": None}
+        for name in ("cut", "more"):
+            first.pop(name, None)
+        opener = anyway.destination
+        if opener is None:
+            first |= {"side": "uplink", "vni": 0, "vtep": None}
+        else:
+            spec = self.world["endpoints"][opener]
+            first |= {"side": "underlay", "vni": self.policy.vni_of(opener), "source_mac": spec["mac"],
+                      "vtep": self.policy.vteps_of(opener)[0], "subnet_id": spec["subnet_id"]}
+        decision = self.policy.decide(first)
+        leads_back = decision.verdict == "forward" and (
+            decision.destination_vni, turned(tuple(vars(decision.leaves).values()))) == (
+            p["vni"], octets.tuple_of(p))
+        return first if leads_back else None
+
+    def open(self, p, decision, picked_up=None):
+        """`picked_up`: the first packet of what is picked up in its middle by this one."""
+        connection = Connection(picked_up or p, decision, self.now)
+        if picked_up:
+            self.picked_up += 1
+            if connection.tcp:
+                connection.tcp.pick_up()
         connection.vpc = self.policy.vpc_with(connection.keys[0][0] or connection.keys[1][0])
         self.wrong += self.limits.make_room(connection)
         if not self.fate[4]:
@@ -264,7 +315,7 @@ class Gateway:
         for direction, key in enumerate(connection.keys):
             self.table[key] = connection, direction
         self.wrong += self.limits.overrun(connection)
-        outcome = self.carry(p, connection, 0)
+        outcome = self.carry(p, connection, int(picked_up is not None and picked_up is not p))
         outcome.opened, outcome.decision = connection, decision
         return outcome
 
@@ -326,7 +377,8 @@ class Gateway:
     def follow(self, p, connection, direction):
         if connection.judged != self.state_of_policy:
             known = self.sender_fault(p, connection, direction) is None
-            gone = self.is_of_nobody(connection)
+            gone = self.is_of_nobody(connection) or \
+                self.end_of(connection, direction) not in (None, *self.world["endpoints"])
             verdict = self.judge_anew(connection)
             if verdict != "allowed":
                 self.end(connection)

@@ -33,6 +33,10 @@ class Tcp:
         self.scale = [None, None]
         self.unanswered = True  # until a handshake is over, or given up
 
+    def pick_up(self):
+        """In its middle: its windows may be the largest that there are."""
+        self.step, self.unanswered, self.scale = "open", False, [14, 14]
+
     def timeout(self):
         """The name of how long it may idle."""
         if self.step == "open" and not self.closed and not self.doubted:

@@ -54,7 +54,9 @@ class Traffic:
             return self.of_connection(self.random.choice(rare))
         if kind < 0.62 and self.live:
             return self.of_connection(self.random.choice(self.live))
-        if kind < 0.7 and self.gateway.ended:
+        restarted = self.gateway.restarted
+        recently = restarted is not None and self.gateway.now < restarted + 30
+        if kind < (0.9 if recently else 0.7) and self.gateway.ended:
             return self.of_connection(self.random.choice(self.gateway.ended[-20:]))
         return self.opening()
 
@@ -86,7 +88,7 @@ class Traffic:
                 batch.append(self.complete(again) | {"ttl": 64, "df": True, "ecn": 0, "length": copy})
                 if again["protocol"] == TCP:
                     batch[-1]["length"] = 0
-        known = [c for c in self.gateway.live() if c.protocol == UDP]
+        known = [c for c in self.gateway.live() if c.protocol == UDP and c.judged == self.gateway.state_of_policy]
         for one in rng.sample(known, min(len(known), rng.choice((0, 0, 5)))):
             other = self.of_connection(one)
             if other["side"] == p["side"]:
