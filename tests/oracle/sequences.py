@@ -379,6 +379,9 @@ def main():
             events.clear()
             judged += run_seed(driver, seed, met, rules, events)
             seed += 1
+            if (seed - first) % 200 == 0:
+                print(f"{judged} packets, {time.monotonic() - started:.0f} s; go on with --first-seed {seed}",
+                      flush=True)
             if options.seed is not None or judged >= options.packets or \
                     time.monotonic() - started > options.seconds:
                 break

@@ -92,8 +92,9 @@ class Traffic:
         for one in rng.sample(known, min(len(known), rng.choice((0, 0, 5)))):
             other = self.of_connection(one)
             if other["side"] == p["side"]:
-                batch.insert(0, other)  # as a gateway may: known ones go first
-        return batch
+                batch.insert(0, other)
+        # As a gateway may do it: those of known connections first.
+        return sorted(batch, key=lambda p: (p["vni"], octets.tuple_of(p)) not in self.gateway.table)
 
     # --- first packets ---------------------------------------------------------------------------
 
