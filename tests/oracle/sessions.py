@@ -13,6 +13,7 @@ import datagrams
 import limits
 import nat
 import octets
+import pickup
 import policy
 import tcp
 from policy import ICMP, ICMPV6, SCTP, TCP, UDP
@@ -233,9 +234,9 @@ class Gateway:
                 return self.dropped(p, "inner_fragment")
             return Outcome("answer", frames=[self.echo(p)], decision=decision)
         refused = self.opens(p)
-        picked_up = refused and self.may_be_picked_up(p)
+        picked_up = refused and pickup.may_be(self, p)
         if decision.verdict == "drop":
-            first = picked_up and decision.reason in OF_GROUPS and self.picked_up_by_reply(p)
+            first = picked_up and decision.reason in OF_GROUPS and pickup.by_reply(self, p)
             if not first:
                 return self.dropped(p, decision.reason, decision=decision)
             outcome = self.open(p, self.decide(first), first)
@@ -247,40 +248,6 @@ class Gateway:
         if refused:
             return self.dropped(p, refused, decision=decision)
         return self.open(p, decision, p if picked_up else None)
-
-    # --- picked up in their middle, for a while after a restart -----------------------------------
-
-    def may_be_picked_up(self, p):
-        """By the VPC that sends it, or from outside by the one that it is for."""
-        vpc = self.policy.vpc_with(p["vni"]) if p["vni"] else self.limits.who_has(p["destination"])
-        seconds = self.world["vpcs"].get(vpc, {}).get("mid_stream", 60)
-        midway = p["protocol"] == SCTP or p["protocol"] == TCP and \
-            p["flags"] & (tcp.FIN | tcp.SYN | tcp.RST | tcp.ACK) in (tcp.ACK, tcp.FIN | tcp.ACK)
-        return midway and self.restarted is not None and self.now < self.restarted + seconds
-
-    def picked_up_by_reply(self, p):
-        """The first packet of a connection that policy admits and whose reply this is; None."""
-        anyway = self.policy.decide(p, (None, 0, None), (True, True))  # whatever groups say
-        if anyway.verdict != "forward" or anyway.nat or anyway.mapping:
-            return None
-        # Whoever gets it would have opened the connection, to where it seems to come from.
-        source, destination, _, source_port, destination_port = turned(tuple(vars(anyway.leaves).values()))
-        first = {**p, "source": source, "destination": destination, "source_port": source_port,
-                 "destination_port": destination_port, "flags": tcp.SYN, "destination_mac": None}
-        for name in ("cut", "more"):
-            first.pop(name, None)
-        opener = anyway.destination
-        if opener is None:
-            first |= {"side": "uplink", "vni": 0, "vtep": None}
-        else:
-            spec = self.world["endpoints"][opener]
-            first |= {"side": "underlay", "vni": self.policy.vni_of(opener), "source_mac": spec["mac"],
-                      "vtep": self.policy.vteps_of(opener)[0], "subnet_id": spec["subnet_id"]}
-        decision = self.policy.decide(first)
-        leads_back = decision.verdict == "forward" and (
-            decision.destination_vni, turned(tuple(vars(decision.leaves).values()))) == (
-            p["vni"], octets.tuple_of(p))
-        return first if leads_back else None
 
     def open(self, p, decision, picked_up=None):
         """`picked_up`: the first packet of what is picked up in its middle by this one."""
