@@ -18,7 +18,7 @@ namespace sluice::session {
 
 class RemoteTable {
   public:
-    // `capacity`: pairs at once, connections of NAT gateways that filter so at most. `seed`:
+    // `capacity`: pairs at once, connections of NAT gateways at most. `seed`:
     // random, so that no tenant knows which remotes share a bucket.
     RemoteTable(const Allocate& allocate, std::uint32_t capacity, const HashSeed& seed);
     RemoteTable(const RemoteTable&) = delete;

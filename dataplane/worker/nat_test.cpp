@@ -392,6 +392,22 @@ TEST_CASE_METHOD(Shared, "address-dependent filtering: any port of whom the endp
 }
 
 TEST_CASE_METHOD(Shared,
+                 "filtering that becomes address-dependent knows whom a port has talked to") {
+    const Bytes before = open(a, server, udp(4000, 53));
+    const std::uint16_t port = port_of(before);
+    const Bytes another_port = from_internet(from_to(ip4(server, address), udp(54, port)));
+    check_dropped(kUplink, another_port, DropReason::nat_filtered);
+    gateway.filtering = nfv::NatFiltering::address_dependent;
+    put(gateway);
+    CHECK(open(a, server, udp(4000, 53)) == before);
+    receive(kUplink, another_port);
+    CHECK(inner() == at(a, from_to(ip4(server, a.address, 63), udp(54, 4000))));
+    check_dropped(kUplink, from_internet(from_to(ip4(other, address), udp(54, port))),
+                  DropReason::nat_filtered);
+    CHECK(connections() == 2);
+}
+
+TEST_CASE_METHOD(Shared,
                  "a connection outlives the attachment of an elastic IP; a new one has it") {
     const Bytes before = open(a, server, udp(4000, 53));
     const std::uint16_t port = port_of(before);

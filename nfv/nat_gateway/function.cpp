@@ -123,7 +123,8 @@ void translate_source(const FunctionState& function, WalkState& walk) {
     nat.source = walk.nat_gateway;
     nat.cookie = gateway->cookie;
     nat.endpoint_independent = gateway->mapping == NatMapping::endpoint_independent;
-    nat.remembers_remote = gateway->filtering == NatFiltering::address_dependent;
+    // Whatever filters now: filtering by address may be wanted while the connection lives.
+    nat.remembers_remote = nat.endpoint_independent;
     nat.ports_per_endpoint = gateway->ports_per_endpoint;
     nat.addresses = gateway->addresses();
     walk.tuple.source = choice.address;
