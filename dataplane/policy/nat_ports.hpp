@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a walk may know of the ports that NAT gateways have given out: it looks, commit takes.
 //
-// Threads: any; an implementation has no locks. What it says may be a moment old: commit asks
-// again.
+// Threads: any; an implementation holds no lock for long. What it says may be a moment old: commit
+// asks again.
 #pragma once
 
 #include <optional>

@@ -153,9 +153,19 @@ std::uint64_t PortTable::shareable(const Block& block, Tick now) {
 }
 
 PortTable::Choice PortTable::choose(const PortRequest& request, Tick now) const {
+    const std::uint64_t key = key_of(request.owner);
+    if (const std::uint32_t at = find_owner(key, kLongestChain); at != kNone) {
+        const Choice choice = look(request, at, now);
+        if (choice.reason == DropReason::none) return choice;
+    }
+    // What is not there, or not enough, may have been passed by.
+    const Locked locked(bucket_of(key).locked);
+    return look(request, find_owner(key, capacity_), now);
+}
+
+PortTable::Choice PortTable::look(const PortRequest& request, std::uint32_t at, Tick now) const {
     Choice choice;
     const auto& addresses = request.addresses;
-    const std::uint32_t at = find_owner(key_of(request.owner), kLongestChain);
     if (at != kNone) {
         const Owner& owner = owners_[at];
         choice.address = be32::from_raw(owner.address.load(kRelaxed));

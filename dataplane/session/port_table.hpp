@@ -16,9 +16,10 @@
 // port, whatever the destination; or address- and port-dependent, any port of the endpoint, many
 // connections each. The caller sees to it that no two of these have one destination.
 // UDP port 4791 is nobody's: what comes to it is RoCEv2.
-// Threads: `choose`, `find`, `owns`, `visit` any, lock-free; the rest workers, under the lock of
-// the owner's bucket for some tens of nanoseconds, and another once per block. Every field that is
-// read without a lock is an atomic; such a reader may see a moment ago.
+// Threads: `find`, `owns`, `visit` any, lock-free; `choose` any, without a lock if the endpoint has
+// a port or room for one; the rest workers, under the lock of the owner's bucket for some tens of
+// nanoseconds, and another once per block. Every field that is read without a lock is an atomic;
+// such a reader may see a moment ago.
 // Cost: an endpoint's port is sought by tags, two lines of memory per block it has of the protocol,
 // one if mappings are address- and port-dependent: 64 blocks at most (settings.hpp).
 // Memory: 1,152 octets a block in use, 12 KiB an address in use, 4 a VPC; taken when first touched.
@@ -112,7 +113,7 @@ class PortTable {
     PortTable& operator=(const PortTable&) = delete;
     [[nodiscard]] bool ok() const;
 
-    // --- without locks ---
+    // --- for everybody ---
 
     struct Choice {
         DropReason reason = DropReason::none;  // why there is none
@@ -249,6 +250,7 @@ class PortTable {
     }
     [[nodiscard]] Bucket& bucket_of(std::uint64_t key) const;
     [[nodiscard]] std::uint32_t find_owner(std::uint64_t key, std::uint32_t most) const;
+    [[nodiscard]] Choice look(const PortRequest& request, std::uint32_t owner, Tick now) const;
     [[nodiscard]] Address* find_address(be32 address) const;
     [[nodiscard]] Place place_of(const NatPort& port) const;
     [[nodiscard]] bool full(be32 address, PortSpace space) const;

@@ -427,3 +427,48 @@ TEST_CASE("workers at once: no port is two endpoints', and none is lost") {
             if (table.find({PortSpace::tcp, {address, static_cast<std::uint16_t>(port)}})) ++left;
     CHECK(left == 0);
 }
+
+TEST_CASE("whom a walk finds paired stays found while others come and go") {
+    constexpr std::uint32_t kPaired = 8, kThreads = 2, kRounds = 2000000;
+    PortTable table{PortTableOptions{.blocks = 64, .addresses = 64}};
+    const std::vector<be32> addresses{kFirst, kSecond};
+    const auto request = [&](std::uint32_t endpoint, std::span<const be32> of) {
+        return PortRequest{.owner = {kGateway, EndpointId{endpoint}},
+                           .inside = {be32{endpoint}, 4000},
+                           .addresses = of};
+    };
+    // Each at the address that it would not get anew.
+    std::array<be32, kPaired> paired{};
+    for (std::uint32_t i = 0; i < kPaired; ++i) {
+        const be32 fresh = table.choose(request(i + 1, addresses), kNow).address;
+        paired[i] = fresh == kFirst ? kSecond : kFirst;
+        REQUIRE(
+            table.take(request(i + 1, {&paired[i], 1}), paired[i], PortTable::Want::any, i, kNow)
+                .reason == DropReason::none);
+    }
+    std::atomic<bool> over{false};
+    std::vector<std::thread> threads;
+    for (std::uint32_t thread = 0; thread < kThreads; ++thread)
+        threads.emplace_back([&, thread] {
+            std::array<BlockEvent, 8> released;
+            std::uint32_t endpoint = 100 * (thread + 1);
+            while (!over) {
+                endpoint = 100 * (thread + 1) + (endpoint + 1) % 100;
+                const auto asked = request(endpoint, addresses);
+                const be32 address = table.choose(asked, kNow).address;
+                const auto taken = table.take(asked, address, PortTable::Want::any, 0, kNow);
+                if (taken.reason == DropReason::none)
+                    table.undo({PortSpace::tcp, {address, taken.port}}, kNow);
+                std::uint32_t cursor = 0;
+                table.expire(cursor, 1, 64, kNow, released);
+            }
+        });
+    unsigned wrong = 0;
+    for (std::uint32_t i = 0; i < kRounds; ++i) {
+        const auto choice = table.choose(request(i % kPaired + 1, addresses), kNow);
+        if (choice.reason != DropReason::none || choice.address != paired[i % kPaired]) ++wrong;
+    }
+    over = true;
+    for (auto& thread : threads) thread.join();
+    CHECK(wrong == 0);
+}
