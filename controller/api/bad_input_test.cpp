@@ -288,7 +288,11 @@ TEST_CASE("what is wrong with a NAT gateway is named, and nothing changes") {
     CHECK(f.remove(at).text("/errors/0/detail").starts_with("it is used by route_table main ("));
     // A limit that one of two addresses has is the other's, too.
     CHECK(f.patch(at, "{" + addresses({shared, unused}) + "}").status == 200);
-    CHECK(f.patch(elastic + unused, R"({"bandwidth_id":")" + limit + "\"}").status == 422);
+    CHECK(f.patch(elastic + unused, R"({"bandwidth_mbps":5})").status == 422);
+    CHECK(f.patch(elastic + unused, R"({"bandwidth_id":")" + limit + "\"}").status == 200);
+    CHECK(f.get(elastic + shared).text("/bandwidth_id") == limit);
+    CHECK(f.patch(elastic + shared, R"({"bandwidth_id":null})").status == 200);
+    CHECK(f.get(elastic + unused).text("/bandwidth_id") == "null");
     CHECK(f.get(elastic + unused).text("/nat_gateway_id") == nat);
 }
 

@@ -385,6 +385,19 @@ TEST_CASE("a NAT gateway is one row, its routes and its addresses name it") {
         CHECK(address->nat_gateway == number);
         CHECK(address->meter == meters(tables)[1].id);
     }
+    // Its addresses change what they share in one step, each its meters and nobody for itself.
+    const auto other = cloud.make(Kind::bandwidth, R"({"mbps":50})");
+    for (const auto& limit : {std::string("null"), id(other), id(bandwidth)}) {
+        REQUIRE(cloud.patch(addresses[1], R"({"bandwidth_id":)" + limit + "}"));
+        CHECK(cloud.last.at("gw1").put.size() == 3);
+        std::set<MeterId> inwards;
+        for (const auto& entry : rows(openflow::kPublicAddress))
+            inwards.insert(nfv::PublicAddressRow::decode(entry)->meter);
+        CHECK(inwards.size() == 1);
+        CHECK((*inwards.begin() == MeterId{}) == (limit == "null"));
+        const auto outwards = nfv::NatGatewayRow::decode(rows(openflow::kNatGateway)[0])->meter;
+        CHECK((outwards == MeterId{}) == (limit == "null"));
+    }
     const auto main = cloud.any(Kind::route_table, 0);
     REQUIRE(
         cloud.patch(main, R"({"routes":[{"destination":"0.0.0.0/0","next_hop":{"nat_gateway_id":)" +

@@ -10,6 +10,9 @@
 namespace sluice::model {
 namespace {
 
+constexpr const char* kOneNatLimit =
+    "the addresses of a NAT gateway share one bandwidth_id, or have no limit";
+
 // On a link the block's first and last address are the network's and the broadcast
 // address; a routed block is all addresses.
 bool is_in_pool(const ExternalPool& pool, const IpAddress& address) {
@@ -85,7 +88,7 @@ void Planner::check_elastic_ip(Draft& draft) {
         draft.fail("/bandwidth_id",
                    "an elastic IP has bandwidth_id or bandwidth_mbps: clear the other with null");
     const auto nat = draft.before ? state_.nat_gateway_of(draft.resource) : nullptr;
-    if (nat) check_nat_limits(draft);
+    if (nat) share_nat_limit(draft, *nat);
     if (!elastic.endpoint_id) return;
     if (nat)
         draft.conflict("/endpoint_id", "it is an address of " + describe(*nat) +
@@ -139,27 +142,39 @@ void Planner::check_nat_gateway(Draft& draft) {
 }
 
 // A NAT gateway has one meter for what leaves, whichever of its addresses it leaves from; so its
-// addresses share one limit or have none. The draft is a NAT gateway or one of its addresses.
+// addresses share one limit or have none.
 void Planner::check_nat_limits(Draft& draft) {
-    const bool is_address = draft.resource.kind() == Kind::elastic_ip;
-    const auto nat = is_address ? state_.nat_gateway_of(draft.resource) : nullptr;
-    const auto& addresses =
-        is_address ? nat->as<NatGateway>().elastic_ip_ids : draft.spec<NatGateway>().elastic_ip_ids;
+    const auto& addresses = draft.spec<NatGateway>().elastic_ip_ids;
     if (addresses.size() < 2) return;
-    const auto spec_of = [&](const Ref<Kind::elastic_ip>& ref) -> const ElasticIp& {
-        return ref.id == draft.resource.id ? draft.spec<ElasticIp>()
-                                           : state_.find(ref)->as<ElasticIp>();
-    };
-    const auto& first = spec_of(addresses.front());
+    const auto shared = state_.find(addresses.front())->as<ElasticIp>().bandwidth_id;
     for (std::size_t i = 0; i < addresses.size(); ++i) {
-        const auto& one = spec_of(addresses[i]);
-        if (!one.bandwidth_mbps && one.bandwidth_id == first.bandwidth_id) continue;
-        const std::string where = is_address
-                                      ? one.bandwidth_mbps ? "/bandwidth_mbps" : "/bandwidth_id"
-                                      : "/elastic_ip_ids/" + std::to_string(i);
-        draft.fail(where,
-                   "the addresses of a NAT gateway share one bandwidth_id, or have no limit");
+        const auto& one = state_.find(addresses[i])->as<ElasticIp>();
+        if (!one.bandwidth_mbps && one.bandwidth_id == shared) continue;
+        draft.fail("/elastic_ip_ids/" + std::to_string(i), kOneNatLimit);
         return;
+    }
+}
+
+// What one address of a NAT gateway shares from now on, or no longer, the others do, too: one
+// after the other they could never change.
+void Planner::share_nat_limit(Draft& draft, const Resource& nat) {
+    const auto& addresses = nat.as<NatGateway>().elastic_ip_ids;
+    if (addresses.size() < 2) return;
+    const auto& elastic = draft.spec<ElasticIp>();
+    if (elastic.bandwidth_mbps) {
+        draft.fail("/bandwidth_mbps", kOneNatLimit);
+        return;
+    }
+    for (const auto& ref : addresses) {
+        const auto other = state_.find(ref);
+        if (other->id == draft.resource.id ||
+            other->as<ElasticIp>().bandwidth_id == elastic.bandwidth_id)
+            continue;
+        auto after = std::make_shared<Resource>(*other);
+        after->as<ElasticIp>().bandwidth_id = elastic.bandwidth_id;
+        after->updated_at = sources_.now;
+        ++after->version;
+        draft.companions.push_back({other, std::move(after)});
     }
 }
 

@@ -73,6 +73,7 @@ class Planner {
     std::optional<IpAddress> first_free(const ExternalPool& pool) const;
     void check_nat_gateway(Draft& draft);
     void check_nat_limits(Draft& draft);
+    void share_nat_limit(Draft& draft, const Resource& nat);
     void check_route_table(Draft& draft);
     void check_claims(Draft& draft);
     Resource begin(Kind kind, std::string project);
