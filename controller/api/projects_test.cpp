@@ -111,6 +111,68 @@ TEST_CASE("roles: a reader reads, only an admin writes what belongs to no projec
           "default");
 }
 
+TEST_CASE("a tenant raises its VPC's limits to the gateway's default or what an admin has set") {
+    Fixture f(kTokens);
+    const auto try_to_set = [&](const std::string& path, const std::string& limits,
+                                const std::string& token) {
+        return f.patch(path, R"({"limits":{)" + limits + "}}", token);
+    };
+    // Nobody has said a default yet.
+    CHECK(
+        f.post("/v1/vpcs", R"({"cidrs":["10.0.0.0/16"],"limits":{"connections":5}})", "blue-token")
+            .status == 403);
+    f.gateways->facts.limits = {{"connections", 4'294'967'295},
+                                {"half_open", 500},
+                                {"new_per_second", 10'000},
+                                {"endpoint_new_per_second", 2'500}};
+    f.gateways->connect("gw1");
+    CHECK(
+        f.post("/v1/vpcs", R"({"cidrs":["10.0.0.0/16"],"limits":{"half_open":501}})", "blue-token")
+            .status == 403);
+    const auto path =
+        "/v1/vpcs/" +
+        f.make("vpcs", R"({"cidrs":["10.0.0.0/16"],"limits":{"half_open":500}})", "blue-token");
+    const auto refused = try_to_set(path, R"("new_per_second":10001)", "blue-token");
+    CHECK(refused.status == 403);
+    CHECK(refused.pointers() == std::vector<std::string>{"/limits/new_per_second"});
+    CHECK(refused.text("/errors/0/detail") ==
+          "may be at most 10000; only an admin may raise it above that");
+    CHECK(try_to_set(path, R"("endpoint_new_per_second":2501)", "blue-token").status == 403);
+    CHECK(try_to_set(path, R"("endpoint_half_open":1)", "blue-token").status == 403);  // not said
+    // What only shares bound may be as much as can be said.
+    CHECK(try_to_set(path, R"("connections":16777215,"fragments":16777215)", "blue-token").status ==
+          200);
+
+    // What an admin has set stays while the tenant changes something else, and is the ceiling.
+    CHECK(try_to_set(path, R"("new_per_second":20000)", "admin-token").status == 200);
+    CHECK(f.patch(path, R"({"name":"blue","limits":{"half_open":9}})", "blue-token").status == 200);
+    CHECK(f.get(path, "blue-token").text("/limits/new_per_second") == "20000");
+    CHECK(try_to_set(path, R"("new_per_second":7)", "blue-token").status == 200);
+    CHECK(try_to_set(path, R"("new_per_second":20001)", "blue-token").status == 403);
+    CHECK(try_to_set(path, R"("new_per_second":20000)", "blue-token").status == 200);
+    CHECK(f.get(path, "blue-token").text("/limit_ceilings/new_per_second") == "20000");
+    CHECK(f.patch(path, R"({"limit_ceilings":{"new_per_second":1}})", "admin-token").status == 422);
+    f.gateways->answer =
+        R"({"items":[{"vpc":)" +
+        std::to_string(
+            f.service->state().all(model::Kind::vpc).begin()->second->register_number()) +
+        R"(,"new_per_second":{"used":1,"limit":20000},"half_open":{"used":0,"limit":9}}]})";
+    const auto limits = f.get("/v1/limits", "blue-token");
+    CHECK(limits.text("/items/0/new_per_second/ceiling") == "20000");
+    CHECK(limits.text("/items/0/half_open/ceiling") == "500");
+
+    // One that an admin has lowered does not come back with the default.
+    CHECK(try_to_set(path, R"("new_per_second":100)", "admin-token").status == 200);
+    CHECK(f.patch(path, R"({"limits":null})", "blue-token").status == 200);
+    CHECK(f.get(path, "blue-token").text("/limits/new_per_second") == "100");
+    CHECK(f.get(path, "blue-token").text("/limits/half_open") == "null");
+    // It is kept by the store; the admin's null gives it up.
+    f.restart();
+    CHECK(f.get(path).text("/limit_ceilings/new_per_second") == "100");
+    CHECK(f.patch(path, R"({"limits":null})").status == 200);
+    CHECK(f.get(path).text("/limit_ceilings/new_per_second") == "null");
+}
+
 TEST_CASE("explain asks the VPC's gateway and names what decided") {
     Fixture f;
     f.gateways->connect("gw1");

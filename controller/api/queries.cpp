@@ -76,6 +76,24 @@ bool concerns_caller(const Call& call, const json::object& item) {
     return false;
 }
 
+// To how far a tenant may raise a limit: of those items that say how much is used of what may be.
+void add_ceilings(const Call& call, json::object& item) {
+    const auto* vpc = item.if_contains("vpc");
+    boost::system::error_code error;
+    const auto number = vpc ? vpc->to_number<std::uint64_t>(error) : 0;
+    const auto resource = number == 0 || error ? nullptr : call.service.state().by_number(number);
+    if (!resource || resource->kind() != Kind::vpc) return;
+    const std::string whose = item.contains("endpoint") ? "endpoint_" : "";
+    for (const std::string name : {"connections", "half_open", "new_per_second", "fragments"}) {
+        auto* measure = item.if_contains(name);
+        if (!measure || !measure->is_object()) continue;
+        const auto ceiling = model::ceiling_of(resource->as<model::Vpc>(), whose + name,
+                                               call.service.surroundings());
+        measure->get_object()["ceiling"] =
+            ceiling.value ? json::value(*ceiling.value) : json::value();
+    }
+}
+
 void answer_items(const CallPtr& call, std::vector<Answer> answers, std::uint64_t limit) {
     json::array items, problems;
     for (auto& answer : answers) {
@@ -90,6 +108,7 @@ void answer_items(const CallPtr& call, std::vector<Answer> answers, std::uint64_
             if (!item.is_object() || !concerns_caller(*call, item.get_object())) continue;
             if (items.size() == limit) break;
             item.get_object()["gateway"] = answer.gateway;
+            add_ceilings(*call, item.get_object());
             name_numbers(*call, item);
             items.push_back(std::move(item));
         }

@@ -442,6 +442,9 @@ void Service::set_link(GatewayLink* link) {
 const model::State& Service::state() const {
     return impl_->state;
 }
+const model::Surroundings& Service::surroundings() const {
+    return impl_->surroundings;
+}
 store::Store& Service::store() {
     return impl_->store;
 }

@@ -87,6 +87,7 @@ class Service {
     void set_link(GatewayLink* link);
 
     [[nodiscard]] const model::State& state() const;
+    [[nodiscard]] const model::Surroundings& surroundings() const;
     [[nodiscard]] store::Store& store();
     // A planner at this moment.
     [[nodiscard]] model::Planner planner();

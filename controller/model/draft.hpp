@@ -12,9 +12,16 @@ struct Planner::Draft {
     bool rules_given = false;
     std::optional<std::size_t> new_rules;  // how many of the last are; none: any may be
     bool only_if_free = false;
+    bool is_admin = false;     // who asks for it
+    json::value limits_given;  // of a VPC, as they were given
     Problems problems;
     Diff companions;
 
+    void ask_as(const Caller& caller, const json::object& input) {
+        is_admin = caller.is_admin;
+        limits_given = json::object{};
+        if (const auto* given = input.if_contains("limits")) limits_given = *given;
+    }
     void fail(std::string pointer, std::string detail, Error::Code code = Error::Code::invalid) {
         problems.push_back({std::move(pointer), std::move(detail), code});
     }

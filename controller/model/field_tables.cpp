@@ -34,6 +34,7 @@ constexpr Field<Vpc> kVpc[] = {
     field<&Vpc::vni>("vni", kAdmin | kImmutable),
     field<&Vpc::gateway>("gateway", kInternal),
     field<&Vpc::limits>("limits"),
+    field<&Vpc::limit_ceilings>("limit_ceilings", kReadOnly),
     field<&Vpc::timeouts>("timeouts"),
     field<&Vpc::mid_stream>("mid_stream"),
     field<&Vpc::tcp_window_check>("tcp_window_check"),

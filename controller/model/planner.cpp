@@ -90,6 +90,7 @@ Plan Planner::create(Kind kind, const json::object& input, const Caller& caller)
                     draft.conflict("/id", "is taken");
         }
     draft.rules_given = input.contains("rules");
+    draft.ask_as(caller, input);
     read_fields(draft.resource, input, Operation::create, caller.is_admin, draft.problems);
     return finish(draft);
 }
@@ -99,6 +100,7 @@ Plan Planner::patch(const ResourcePtr& resource, const json::object& input, cons
     draft.resource = *resource;
     draft.before = resource;
     draft.rules_given = true;
+    draft.ask_as(caller, input);
     json::object rest = input;
     if (resource->kind() == Kind::elastic_ip)
         if (const auto* only = rest.if_contains("only_if_free")) {
@@ -153,7 +155,8 @@ void Planner::check_references(Draft& draft) {
 void Planner::complete(Draft& draft) {
     switch (draft.resource.kind()) {
         case Kind::vpc:
-            return check_vpc(draft);
+            check_vpc(draft);
+            return check_limits(draft);
         case Kind::subnet:
             return check_subnet(draft);
         case Kind::host:

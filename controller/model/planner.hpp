@@ -61,6 +61,7 @@ class Planner {
     void check_references(Draft& draft);
     void complete(Draft& draft);
     void check_vpc(Draft& draft);
+    void check_limits(Draft& draft);
     void check_subnet(Draft& draft);
     void check_host(Draft& draft);
     void check_endpoint(Draft& draft);
@@ -85,6 +86,14 @@ class Planner {
     Sources sources_;
     const Surroundings& surroundings_;
 };
+
+// How far a tenant may raise a limit of its VPC; none: as far as it likes (shares of what is free
+// hold whatever it sets).
+struct Ceiling {
+    std::optional<std::uint64_t> value;
+    bool is_known = true;  // false: nobody has said it yet
+};
+Ceiling ceiling_of(const Vpc& vpc, std::string_view limit, const Surroundings& surroundings);
 
 // "endpoint web1 (id)", for messages.
 std::string describe(const Resource& resource);

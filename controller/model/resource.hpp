@@ -91,6 +91,7 @@ struct Vpc {
     Vni vni;              // 0 only until one is assigned
     std::string gateway;  // which gateway carries it; empty: none yet
     VpcLimits limits;
+    VpcLimits limit_ceilings;  // what an admin has set last: a tenant may set that much
     VpcTimeouts timeouts;
     Setting<openflow::Setting::mid_stream> mid_stream;
     bool tcp_window_check = false;

@@ -56,6 +56,11 @@ GatewayFacts read_facts(const std::string& text) {
     const bool has_ipv4 = std::any_of(facts.vteps.begin(), facts.vteps.end(),
                                       [](const IpAddress& vtep) { return vtep.is_v4(); });
     const std::uint64_t overhead = has_ipv4 ? kOverheadIpv4 : kOverheadIpv6;
+    if (const auto* limits = report.get_object().if_contains("limits");
+        limits && limits->is_object())
+        for (const auto& limit : limits->get_object())
+            if (const auto value = limit.value().to_number<std::uint64_t>(error); !error)
+                facts.limits.emplace(limit.key(), value);
     const auto* ports = report.get_object().if_contains("ports");
     if (!ports || !ports->is_array()) return facts;
     for (const auto& item : ports->get_array()) {

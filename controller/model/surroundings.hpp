@@ -20,6 +20,8 @@ struct GatewayFacts {
     std::vector<IpAddress> next_hops;
     // The largest tenant packet that its underlay carries, in octets.
     std::optional<std::uint16_t> tenant_mtu;
+    // Its defaults of a VPC's limits, by the name of the limit; more than one can set: none.
+    std::map<std::string, std::uint64_t, std::less<>> limits;
     bool operator==(const GatewayFacts&) const = default;
 };
 

@@ -33,6 +33,19 @@ json::array own_vteps(const Facts& facts) {
     return result;
 }
 
+// What a VPC may have that sets nothing, as the outside sets nothing: of a table without end, so
+// that what only a share bounds is more than can be set.
+json::object default_limits(const session::Limits& limits) {
+    constexpr std::uint32_t kEndless = ~0U;
+    const auto vpc = limits.vpc_limits(0, kEndless), endpoint = limits.endpoint_limits(0, kEndless);
+    return {{"connections", vpc.connections},
+            {"half_open", vpc.half_open},
+            {"new_per_second", vpc.per_second},
+            {"endpoint_connections", endpoint.connections},
+            {"endpoint_half_open", endpoint.half_open},
+            {"endpoint_new_per_second", endpoint.per_second}};
+}
+
 }  // namespace
 
 Result<std::string> gateway(const Facts& facts, std::string_view text) {
@@ -69,6 +82,7 @@ Result<std::string> gateway(const Facts& facts, std::string_view text) {
         {"vteps", own_vteps(facts)},
         {"workers", facts.counters.workers().size()},
         {"uptime_seconds", uptime.count()},
+        {"limits", default_limits(facts.tables.sessions.limits)},
         {"ports", std::move(ports)}});
 }
 
