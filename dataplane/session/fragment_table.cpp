@@ -84,7 +84,12 @@ FragmentTable::Bucket& FragmentTable::bucket_of(const FragmentKey& key) {
 
 FragmentTable::Count& FragmentTable::sender_of(const FragmentKey& key) {
     // Anybody is outside: there the destination is who has to answer for it.
-    return senders_[hash(key.zone.value == 0 ? key.destination : key.vtep, 0) % kSenders];
+    const std::uint64_t number =
+        key.zone.value == 0
+            ? hash(key.destination, 0)
+            : mix((std::uint64_t{key.sender.value} << 32 | key.slot) ^ seed_.words[0],
+                  seed_.words[1]);
+    return senders_[number % kSenders];
 }
 
 bool FragmentTable::is_over(const Entry& entry, Tick now) {

@@ -11,8 +11,8 @@
 // takes it out with `expire` before. Packets are opaque: this folder is free of DPDK.
 // Threads: any number of workers. A bucket of four datagrams has a lock, held for some tens of
 // nanoseconds; nothing allocates after construction.
-// Bounds: datagrams of a VPC, of a sender (a VTEP; from the outside: of a destination), and of all;
-// packets held, likewise.
+// Bounds: datagrams of a VPC, of a sender (an endpoint; those of a VPC that are not known to be one
+// are one together; from the outside: of a destination), and of all; packets held, likewise.
 #pragma once
 
 #include <array>
@@ -31,8 +31,10 @@
 namespace sluice::session {
 
 struct FragmentKey {
-    Vni zone;                // 0: the outside
-    std::uint32_t slot = 0;  // of the VPC, for its count; no part of the key
+    Vni zone;  // 0: the outside
+    // Of the VPC, and who sends it, 0: not known; for their counts, no part of the key.
+    std::uint32_t slot = 0;
+    EndpointId sender;
     std::uint32_t identification = 0;
     std::uint8_t protocol = 0;
     MacAddress mac;

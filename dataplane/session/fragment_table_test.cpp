@@ -20,7 +20,10 @@ FragmentKey key(std::uint32_t identification, std::uint32_t vni = 100, std::uint
     result.identification = identification;
     result.protocol = 17;
     result.mac = MacAddress::from_value(0x02000000aa01);
-    if (vni != 0) result.vtep = IpAddress::v4(be32{0xc0000200U + host});
+    if (vni != 0) {
+        result.vtep = IpAddress::v4(be32{0xc0000200U + host});
+        result.sender = EndpointId{host};
+    }
     result.source = IpAddress::v4(be32{0x0a000001});
     result.destination = IpAddress::v4(be32{0x0a000002});
     return result;

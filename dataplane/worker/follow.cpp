@@ -27,7 +27,6 @@ FragmentKey key_of(const Worker::State& state, const Item& item, const wire::Pie
     const std::uint8_t* ip = frame.data() + headers.l3;
     FragmentKey key;
     key.zone = Vni{headers.zone};
-    key.slot = claimed_zone(state, headers).value;
     key.identification = piece.identification;
     key.protocol = piece.protocol;
     key.mac = wire::load_mac(frame.data() + headers.l2 + wire::ethernet::kSource);
@@ -38,6 +37,16 @@ FragmentKey key_of(const Worker::State& state, const Item& item, const wire::Pie
     } else {
         key.source = wire::load_v4(ip + wire::ipv4::kSource);
         key.destination = wire::load_v4(ip + wire::ipv4::kDestination);
+    }
+    if (headers.has(wire::kTunnelled) && state.snapshot != nullptr) {
+        Packet packet;
+        packet.vni = key.zone;
+        packet.source_mac = key.mac;
+        packet.vtep = key.vtep;
+        packet.tuple.source = key.source;
+        const policy::Sender sender = state.shared.sender_of(*state.snapshot, packet);
+        key.slot = sender.zone.value;
+        key.sender = sender.endpoint;
     }
     return key;
 }

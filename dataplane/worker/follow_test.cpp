@@ -268,4 +268,33 @@ TEST_CASE_METHOD(Fragments, "a ping in fragments is no ping that the gateway ans
                   DropReason::inner_fragment);
 }
 
+TEST_CASE_METHOD(Fragments, "two endpoints of one host have their own share of what may wait") {
+    Machine neighbour = add_machine(7);
+    REQUIRE(neighbour.host == a.host);
+    put(openflow::VniRow{vni_of(a), a.vpc, Cookie{1},
+                         openflow::Settings().put(openflow::Setting::endpoint_fragments, 8)});
+    std::uint16_t identification = 1;
+    const auto flood = [&](const Machine& from) {
+        const std::uint32_t before = sessions.fragments.held();
+        for (int i = 0; i < 20; ++i) {
+            Ipv4 ip4 = header(from.address, b.address);
+            ip4.identification = identification++;
+            const Bytes payload = payload_of(ip4, Udp{});
+            receive(kUnderlay, frame_of(from, piece(ip4, payload, second), b.mac));
+        }
+        return sessions.fragments.held() - before;
+    };
+    CHECK(flood(a) == 8);
+    CHECK(flood(a) == 0);
+    CHECK(flood(neighbour) == 8);
+    // Who pretends to be somebody else takes nothing of his share, nor much by being many.
+    Machine nobody = a;
+    nobody.mac = MacAddress::from_value(0x02000000dddd);
+    CHECK(flood(nobody) == 8);
+    nobody.mac = MacAddress::from_value(0x02000000eeee);
+    nobody.address = ip("10.0.1.99");
+    CHECK(flood(nobody) == 0);
+    CHECK(drops(DropReason::fragment_limit) == 5 * 20 - 3 * 8);
+}
+
 }  // namespace sluice::worker
