@@ -29,7 +29,7 @@ class Mapping:
 
     def talks_to(self, remote):
         """The endpoint has opened a connection there by it."""
-        return any(c.remembered and self.key == Ports.key_of(c) and c.keys[0][1][1] == remote
+        return any(c.decision.nat and self.key == Ports.key_of(c) and c.keys[0][1][1] == remote
                    for c in self.users)
 
 
@@ -76,9 +76,6 @@ class Ports:
         if port < 1024 or port in NEVER:
             wrong.append(f"port {port} is reserved")
         owner = nat, connection.sender
-        # Whom it talks to is not known if nobody asked when it began.
-        connection.remembered = \
-            self.gateway.world["nat-gateways"][nat]["filtering"] == "address_dependent"
         wrong += self.take_of_block(connection, owner, source, protocol, port)
         wrong += self.take_mapping(connection, owner, key, inside if self.independent(nat) else None)
         return wrong

@@ -75,7 +75,6 @@ class Connection:
         self.owner = decision.sender or decision.destination  # for which it counts
         self.vpc = None
         self.mappings = []  # of NAT gateways' ports that it uses
-        self.remembered = False  # its remote address, for who may open connections to its port
 
     def decide(self, decision, port=None):
         self.decision = decision
