@@ -89,6 +89,10 @@ def prepare(trials):
                     who="blue")["rules"][0]["id"]
     json("endpoint", "create", "--name", "gate", "--subnet", "front", "--vtep", "192.0.2.7",
          who="blue")
+    json("external-pool", "create", "--cidr", "203.0.113.0/28", who="admin")
+    json("elastic-ip", "create", "--name", "shared", who="blue")
+    json("nat-gateway", "create", "--name", "outwards", "--vpc", "prod", "--elastic-ip", "shared",
+         who="blue")
     file = trials.folder / "rules-of-web.json"
     file.write_text("[]", encoding="utf-8")
     stem = str(file).removesuffix("-web.json")
@@ -108,6 +112,10 @@ def prepare(trials):
         "second-of-several": ("security-group delete web dat", "security-group delete web databases"),
         "next-hop": ("route-table add-route prod/main --next-hop endpoint:ga",
                      "route-table add-route prod/main --next-hop endpoint:gate"),
+        "next-hop-kind": ("route-table add-route prod/main --next-hop nat",
+                          "route-table add-route prod/main --next-hop nat-gateway:"),
+        "next-hop-nat-gateway": ("route-table add-route prod/main --next-hop nat-gateway:ou",
+                                 "route-table add-route prod/main --next-hop nat-gateway:outwards"),
         "rule-id": (f"security-group remove-rule databases {rule[:8]}",
                     f"security-group remove-rule databases {rule}"),
         "file": (f"security-group update web --rules @{stem}",
