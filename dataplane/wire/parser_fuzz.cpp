@@ -58,9 +58,35 @@ void check(std::span<const std::uint8_t> frame, const Headers& headers) {
 
 // What follows from the addresses alone, whichever way they stand, the straight line does not look
 // at.
-bool by_addresses(DropReason reason) {
-    return reason == DropReason::inner_martian || reason == DropReason::inner_multicast ||
+bool by_addresses(const Headers& headers) {
+    const DropReason reason = headers.drop;
+    return headers.kind == FrameKind::local || reason == DropReason::spoofed_ip ||
+           reason == DropReason::inner_martian || reason == DropReason::inner_multicast ||
            reason == DropReason::inner_broadcast || reason == DropReason::inner_land;
+}
+
+// A frame that the straight line takes is the same to the general parser.
+template <Shape shape>
+void compare(const std::vector<std::uint8_t>& segment, std::uint32_t length,
+             const Headers& general) {
+    FastReceiver fast;
+    std::copy_n(kPort.bytes.data(), 6, reinterpret_cast<std::uint8_t*>(&fast.mac));
+    fast.vtep = kVteps[0].to_v4().raw;
+    Headers straight;
+    if (!parse_fast<shape>(segment.data(), static_cast<std::uint32_t>(segment.size()), length, fast,
+                           straight))
+        return;
+    if (general.kind != FrameKind::connection) {
+        require(by_addresses(general));
+        return;
+    }
+    require(general.flags == straight.flags && general.protocol == straight.protocol &&
+            general.ttl == straight.ttl && general.traffic_class == straight.traffic_class &&
+            general.outer_ecn == straight.outer_ecn && general.tcp_flags == straight.tcp_flags &&
+            general.zone == straight.zone && general.ports == straight.ports &&
+            general.outer_ip == straight.outer_ip && general.l2 == straight.l2 &&
+            general.l3 == straight.l3 && general.l4 == straight.l4 &&
+            general.ip_length == straight.ip_length);
 }
 
 }  // namespace
@@ -80,28 +106,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::vector<std::uint8_t> segment(frame.begin(),
                                             frame.begin() + static_cast<std::ptrdiff_t>(first));
     const auto length = static_cast<std::uint32_t>(frame.size());
-    check(segment, parse_uplink(segment, length, kReceiver));
-    const Headers headers = parse_underlay(segment, length, kReceiver);
-    check(segment, headers);
-
-    FastReceiver fast;
-    std::copy_n(kPort.bytes.data(), 6, reinterpret_cast<std::uint8_t*>(&fast.mac));
-    fast.vtep = kVteps[0].to_v4().raw;
-    Headers straight;
-    if (!parse_fast(segment.data(), static_cast<std::uint32_t>(segment.size()), length, fast,
-                    straight))
-        return 0;
-    if (headers.kind == FrameKind::drop) {
-        require(by_addresses(headers.drop));
-        return 0;
-    }
-    require(headers.kind == straight.kind && headers.flags == straight.flags &&
-            headers.protocol == straight.protocol && headers.ttl == straight.ttl &&
-            headers.traffic_class == straight.traffic_class &&
-            headers.outer_ecn == straight.outer_ecn && headers.tcp_flags == straight.tcp_flags &&
-            headers.zone == straight.zone && headers.ports == straight.ports &&
-            headers.outer_ip == straight.outer_ip && headers.l2 == straight.l2 &&
-            headers.l3 == straight.l3 && headers.l4 == straight.l4 &&
-            headers.ip_length == straight.ip_length);
+    const Headers uplink = parse_uplink(segment, length, kReceiver);
+    check(segment, uplink);
+    const Headers underlay = parse_underlay(segment, length, kReceiver);
+    check(segment, underlay);
+    compare<Shape::overlay_ipv4>(segment, length, underlay);
+    compare<Shape::overlay_ipv6>(segment, length, underlay);
+    compare<Shape::uplink_ipv4>(segment, length, uplink);
     return 0;
 }

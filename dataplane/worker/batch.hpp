@@ -46,7 +46,10 @@ struct Batch {
 struct Batches {
     // Frames that wire::is_common knows: their headers are where they always are, and `headers`
     // is not filled in.
-    Batch<session::Ipv4> common;
+    Batch<session::Ipv4> overlay_ipv4;
+    Batch<session::Ipv6> overlay_ipv6;
+    Batch<session::Ipv4> uplink_ipv4;
+    // Any others.
     Batch<session::Ipv4> ipv4;
     Batch<session::Ipv6> ipv6;
 };

@@ -184,16 +184,10 @@ void carry(Worker::State& state, PortId port, rte_mbuf* mbuf, const wire::Header
 
 namespace {
 
-enum class Shape : std::uint8_t { common, general };
-
-template <class Family, Shape shape>
-void run_batch(Worker::State& state, PortId port, Batch<Family>& batch) {
-    const auto headers_of = [&](unsigned i) __attribute__((always_inline)) {
-        if constexpr (shape == Shape::common)
-            return wire::common_headers(bytes_of(batch.mbufs[i]));
-        else
-            return batch.headers[i];
-    };
+// `headers_of`: of a packet of the batch, by its number.
+template <class Family, class HeadersOf>
+[[gnu::always_inline]] inline void run_batch(Worker::State& state, PortId port,
+                                             Batch<Family>& batch, HeadersOf headers_of) {
     auto& sessions = table<Family>(state);
     const policy::AdjacencyTable& adjacencies = *state.shared.adjacencies;
     const policy::SourceTable& sources = *state.shared.sources;
@@ -226,15 +220,32 @@ void run_batch(Worker::State& state, PortId port, Batch<Family>& batch) {
                         batch.adjacencies[i], *batch.sources[i]);
 }
 
+template <wire::Shape shape, class Family>
+void run_common(Worker::State& state, PortId port, Batch<Family>& batch) {
+    run_batch(
+        state, port, batch, [&](unsigned i) __attribute__((always_inline)) {
+            return wire::common_headers<shape>(bytes_of(batch.mbufs[i]));
+        });
+}
+
+template <class Family>
+void run_general(Worker::State& state, PortId port, Batch<Family>& batch) {
+    run_batch(
+        state, port,
+        batch, [&](unsigned i) __attribute__((always_inline)) { return batch.headers[i]; });
+}
+
 }  // namespace
 
 void run_batches(Worker::State& state, PortId port, Batches& batches) {
-    if (batches.common.count != 0)
-        run_batch<session::Ipv4, Shape::common>(state, port, batches.common);
-    if (batches.ipv4.count != 0)
-        run_batch<session::Ipv4, Shape::general>(state, port, batches.ipv4);
-    if (batches.ipv6.count != 0)
-        run_batch<session::Ipv6, Shape::general>(state, port, batches.ipv6);
+    if (batches.overlay_ipv4.count != 0)
+        run_common<wire::Shape::overlay_ipv4>(state, port, batches.overlay_ipv4);
+    if (batches.overlay_ipv6.count != 0)
+        run_common<wire::Shape::overlay_ipv6>(state, port, batches.overlay_ipv6);
+    if (batches.uplink_ipv4.count != 0)
+        run_common<wire::Shape::uplink_ipv4>(state, port, batches.uplink_ipv4);
+    if (batches.ipv4.count != 0) run_general(state, port, batches.ipv4);
+    if (batches.ipv6.count != 0) run_general(state, port, batches.ipv6);
 }
 
 template void carry<session::Ipv4>(Worker::State&, PortId, rte_mbuf*, const wire::Headers&,

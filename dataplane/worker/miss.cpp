@@ -219,11 +219,10 @@ void file_misses(Worker::State& state) {
         // The straight line left out what only a first packet can have: all checks now.
         item.headers = parse_again(state, item.port, item.mbuf);
         const wire::Headers& headers = item.headers;
-        if (headers.kind != wire::FrameKind::connection)
-            drop(state, item,
-                 {headers.kind == wire::FrameKind::drop ? headers.drop
-                                                        : DropReason::inner_bad_header,
-                  claimed_zone(state, headers), nullptr});
+        if (headers.kind == wire::FrameKind::drop)
+            drop(state, item, {headers.drop, claimed_zone(state, headers), nullptr});
+        else if (headers.kind != wire::FrameKind::connection)  // the gateway's own, on the uplink
+            state.others[state.other_count++] = item;
         else if (state.snapshot == nullptr)
             drop(state, item, {DropReason::not_ready, {}, nullptr});
         else if (!state.backlog.push(whose(state, item), item))

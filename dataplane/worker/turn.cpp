@@ -129,6 +129,37 @@ void run_others(Worker::State& state, unsigned budget) {
     state.other_count = 0;
 }
 
+template <wire::Shape shape, class Family>
+[[gnu::always_inline]] inline bool enter_common(Worker::State& state, Batch<Family>& batch,
+                                                rte_mbuf* mbuf, const wire::FastReceiver& fast) {
+    const std::uint8_t* frame = bytes_of(mbuf);
+    if (!wire::is_common<shape>(frame, mbuf->data_len, mbuf->pkt_len, fast)) return false;
+    enter(state, batch, mbuf, wire::common_headers<shape>(frame));
+    return true;
+}
+
+// Common frames go into their batch, others are sorted. Returns how many octets there are.
+template <Side side>
+std::uint64_t parse_burst(Worker::State& state, const port::ReceiveQueue& queue,
+                          std::span<rte_mbuf* const> burst) {
+    using wire::Shape;
+    Batches& batches = *state.batches;
+    const wire::FastReceiver& fast = state.fast_receivers[queue.port.value];
+    std::uint64_t octets = 0;
+    for (rte_mbuf* mbuf : burst) {
+        octets += mbuf->pkt_len;
+        bool common = false;
+        if constexpr (side == Side::uplink)
+            common = enter_common<Shape::uplink_ipv4>(state, batches.uplink_ipv4, mbuf, fast);
+        else if (!wire::may_be_ipv6(bytes_of(mbuf), mbuf->data_len)) [[likely]]
+            common = enter_common<Shape::overlay_ipv4>(state, batches.overlay_ipv4, mbuf, fast);
+        else
+            common = enter_common<Shape::overlay_ipv6>(state, batches.overlay_ipv6, mbuf, fast);
+        if (!common) sort(state, queue, mbuf);
+    }
+    return octets;
+}
+
 unsigned run_queue(Worker::State& state, const port::ReceiveQueue& queue) {
     std::array<rte_mbuf*, kBurst> received;
     const unsigned count = rte_eth_rx_burst(queue.device, queue.queue, received.data(), kBurst);
@@ -140,18 +171,12 @@ unsigned run_queue(Worker::State& state, const port::ReceiveQueue& queue) {
     }
 
     Batches& batches = *state.batches;
-    batches.common.count = batches.ipv4.count = batches.ipv6.count = 0;
-    const wire::FastReceiver& fast = state.fast_receivers[queue.port.value];
-    std::uint64_t octets = 0;
-    for (unsigned i = 0; i < count; ++i) {
-        rte_mbuf* mbuf = received[i];
-        octets += mbuf->pkt_len;
-        const std::uint8_t* frame = bytes_of(mbuf);
-        if (wire::is_common(frame, mbuf->data_len, mbuf->pkt_len, fast)) [[likely]]
-            enter(state, batches.common, mbuf, wire::common_headers(frame));
-        else
-            sort(state, queue, mbuf);
-    }
+    batches.overlay_ipv4.count = batches.overlay_ipv6.count = batches.uplink_ipv4.count = 0;
+    batches.ipv4.count = batches.ipv6.count = 0;
+    const std::span<rte_mbuf* const> burst(received.data(), count);
+    const std::uint64_t octets = queue.side == Side::underlay
+                                     ? parse_burst<Side::underlay>(state, queue, burst)
+                                     : parse_burst<Side::uplink>(state, queue, burst);
     PortCounters& counters = state.counters.port[queue.port.value];
     counters.received.add(count);
     counters.received_octets.add(octets);
