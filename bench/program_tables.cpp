@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs a gateway with the benchmark's network: reads its description (scenario.py) from
-// standard input, turns it into table entries and sends them as one OpenFlow bundle.
+// Programs a gateway with a benchmark's network: reads its description (of scenario.py, or of
+// sluice-pktgen --network) from standard input, turns it into table entries and sends them as one
+// OpenFlow bundle.
 //
 // usage: program_tables SOCKET < network.json
 // Returns once every worker of the gateway acts on the tables.
@@ -84,9 +85,10 @@ class Tables {
         const Prefix cidr = prefix(subnet, "cidr");
         add(openflow::RouteRow{RouteTableId{vpc.value}, cidr, openflow::NextHop::local,
                                EndpointId{}, cookie()});
+        const auto mtu = subnet.as_object().contains("mtu") ? number(subnet, "mtu") : 1500;
         add(nfv::LocalRow{vpc, address(subnet, "gateway"), mac(subnet),
                           SubnetId{number(subnet, "id")}, cidr.length, RouteTableId{vpc.value},
-                          1500, cookie()});
+                          static_cast<std::uint16_t>(mtu), cookie()});
     }
 
     void add_rule(GroupId group, const json::value& rule) {
@@ -97,7 +99,10 @@ class Tables {
         row.protocol = static_cast<std::uint8_t>(number(rule, "protocol"));
         row.port_min = rule.at("ports").at(0).to_number<std::uint16_t>();
         row.port_max = rule.at("ports").at(1).to_number<std::uint16_t>();
-        if (rule.as_object().contains("remote")) row.remote_prefix = prefix(rule, "remote");
+        if (rule.as_object().contains("remote")) {
+            row.remote_prefix = prefix(rule, "remote");
+            row.family = row.remote_prefix->family();
+        }
         row.cookie = cookie();
         add(row);
     }
@@ -107,7 +112,6 @@ class Tables {
         const EndpointId id{number(endpoint, "id")};
         const HostId host{number(endpoint, "host")};
         const IpAddress own = address(endpoint, "address");
-        const IpAddress elastic = address(endpoint, "elastic");
         add(nfv::SourceRow{vpc, mac(endpoint), Prefix::host(own), id, host, cookie()});
         add(openflow::EndpointRow{vpc,
                                   own,
@@ -117,6 +121,8 @@ class Tables {
                                   mac(endpoint),
                                   {GroupId{number(endpoint, "group")}},
                                   cookie()});
+        if (!endpoint.as_object().contains("elastic")) return;
+        const IpAddress elastic = address(endpoint, "elastic");
         add(nfv::ElasticIpRow{vpc, own, elastic, MeterId{}, cookie()});
         add(nfv::PublicAddressRow{elastic, vpc, own, MeterId{}, cookie()});
     }

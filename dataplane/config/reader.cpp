@@ -144,6 +144,18 @@ std::int64_t Reader::Table::integer(std::string_view key, std::int64_t least, st
     return otherwise;
 }
 
+double Reader::Table::number(std::string_view key, double least, double most, double otherwise) {
+    const void* node = get(key);
+    if (node == nullptr) return otherwise;
+    if (as_node(node).is_number())
+        if (const auto number = as_node(node).value<double>();
+            number && *number >= least && *number <= most)
+            return *number;
+    problem(key,
+            fmt::format("expected a number from {} to {}, {}", least, most, found(as_node(node))));
+    return otherwise;
+}
+
 void Reader::Table::strings(std::string_view key, const EachString& each) {
     const void* node = get(key);
     if (node == nullptr) return;
@@ -228,12 +240,12 @@ bool Reader::Table::has_problem(std::string_view key) const {
         [&](const Problem& p) { return p.key == path || p.key.starts_with(path + "["); });
 }
 
-void Reader::Table::finish() {
+void Reader::Table::finish(std::string_view example) {
     if (table_ == nullptr) return;
     for (const auto& [key, value] : as_table(table_))
         if (!asked_.contains(key.str()))
             problem_at(line_of(value), path_of(key.str()),
-                       "unknown key; gateway.example.toml has those that there are");
+                       fmt::format("unknown key; {} has those that there are", example));
 }
 
 }  // namespace sluice::config

@@ -54,6 +54,8 @@ class Reader::Table {
     std::string required_choice(std::string_view key, Names names);
     std::int64_t integer(std::string_view key, std::int64_t least, std::int64_t most,
                          std::int64_t otherwise);
+    // An integer or a fraction.
+    double number(std::string_view key, double least, double most, double otherwise);
     // One string.
     void string(std::string_view key, const EachString& each);
     // An array of strings, or one string.
@@ -74,8 +76,8 @@ class Reader::Table {
     void problem(std::string_view key, std::string message);
     void problem_at(unsigned line, std::string key, std::string message);
     [[nodiscard]] bool has_problem(std::string_view key) const;
-    // Reports the keys that were not asked for.
-    void finish();
+    // Reports the keys that were not asked for; `example` is the file that has those there are.
+    void finish(std::string_view example = "gateway.example.toml");
 
   private:
     friend class Reader;

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written for a lane is what the network says it sends, with right checksums, found again.
+#include "bench/pktgen/templates.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "bench/pktgen/find_stamp.hpp"
+#include "dataplane/wire/parser.hpp"
+
+using namespace sluice;
+using namespace sluice::pktgen;
+
+namespace {
+
+const LinkMacs kUnderlay{*parse_mac("02:00:00:00:00:02"), *parse_mac("02:00:00:00:00:01")};
+const LinkMacs kUplink{*parse_mac("02:00:00:00:00:04"), *parse_mac("02:00:00:00:00:03")};
+
+void check_all(const std::string& text) {
+    const auto [profile, problems] = read("name = \"x\"\n" + text);
+    for (const auto& problem : problems) UNSCOPED_INFO(to_string(problem, "profile"));
+    REQUIRE(problems.empty());
+    const Network network(profile);
+    const Templates templates(profile, network, {kUnderlay, kUplink});
+    const Lanes lanes(profile);
+    const IpAddress vtep = profile.underlay().gateway;
+    const wire::Receiver gateway{kUnderlay.gateway, {&vtep, 1}, {}};
+    const wire::Receiver router{kUplink.gateway, {}, {}};
+    std::uint32_t turn = 0;
+    for (std::uint32_t lane = 0; lane < lanes.count(); ++lane) {
+        for (std::size_t share = 0; share < profile.frames.size(); ++share) {
+            std::vector<std::uint8_t> frame(10'000);
+            const Stamp stamp{lane, turn * 0x01234567U, turn * 0x9e3779b97f4a7c15ULL};
+            ++turn;
+            const auto octets =
+                templates.write(frame.data(), lane, share, stamp.sequence, stamp.time);
+            frame.resize(octets);
+            const Frame sent = network.sent(lanes.flow(lane), lanes.way(lane));
+            REQUIRE(templates.side(lane) == sent.side);
+            const bool tunnelled = sent.side == Side::underlay;
+            const auto headers = tunnelled ? wire::parse_underlay(frame, octets, gateway)
+                                           : wire::parse_uplink(frame, octets, router);
+            INFO("lane " << lane << " share " << share);
+            REQUIRE(headers.drop == DropReason::none);
+            REQUIRE(headers.kind == wire::FrameKind::connection);
+            const Packet packet = wire::to_packet(frame, headers, PortId{1});
+            CHECK(packet.vni == sent.vni);
+            CHECK(packet.tuple == Tuple{sent.source, sent.destination, 17, sent.source_port,
+                                        sent.destination_port});
+            if (tunnelled) CHECK(packet.vtep == sent.vtep);
+            if (tunnelled) CHECK(packet.source_mac == sent.source_mac);
+            CHECK(packet.ip_length + 18 == profile.frames[share].octets);
+            const auto found = find_stamp(frame);
+            REQUIRE(found);
+            CHECK(found->stamp == stamp);
+            CHECK(found->side == sent.side);
+            CHECK(found->vni == sent.vni.value);
+            CHECK(checksums_ok(frame, *found));
+            ++frame[octets - 1U];
+            CHECK(!checksums_ok(frame, *found));
+            for (std::size_t cut = 0; cut < found->udp + 8U + stamp::kSize; ++cut)
+                REQUIRE(!find_stamp(std::span(frame).first(cut)));
+        }
+    }
+}
+
+const std::string kPort =
+    "[[port]]\nrole = \"underlay\"\ndevice = \"net_null0\"\ngateway = \"192.0.2.1\"\n";
+const std::string kPort6 =
+    "[hosts]\nfirst_vtep = \"2001:db8::2\"\n"
+    "[[port]]\nrole = \"underlay\"\ndevice = \"net_null0\"\ngateway = \"2001:db8::1\"\n";
+
+}  // namespace
+
+TEST_CASE("frames of flows between peers are right in both directions") {
+    check_all("[tenants]\nvpcs = 3\nendpoints = 5\n[flows]\ncount = 40\nreverse_percent = 50\n" +
+              kPort);
+}
+TEST_CASE("frames of every size of a mix have right lengths and checksums") {
+    check_all("[frames]\nmix = \"imix\"\n[flows]\ncount = 10\nto = \"elastic\"\n" + kPort);
+    check_all("[tenants]\nfamily = \"ipv6\"\n[frames]\nmix = \"imix\"\n[flows]\ncount = 10\n" +
+              kPort);
+    check_all("[frames]\nmix = \"imix\"\n[flows]\ncount = 10\n" + kPort6);
+}
+TEST_CASE("frames of IPv6 in IPv6 are right") {
+    check_all("[tenants]\nfamily = \"ipv6\"\n[flows]\ncount = 10\n" + kPort6);
+}
+TEST_CASE("frames of the internet's hosts are plain ones on the uplink") {
+    check_all(
+        "[tenants]\nelastic_pool = \"203.0.113.0/24\"\n[flows]\ncount = 30\nto = \"internet\"\n"
+        "reverse_percent = 30\n[internet]\nhosts = 3\n" +
+        kPort +
+        "[[port]]\nrole = \"uplink\"\ndevice = \"net_null1\"\n"
+        "gateway = \"198.51.100.1\"\naddress = \"198.51.100.254\"\n");
+}
