@@ -141,6 +141,22 @@ bool within_meters(Worker::State& state, const Item& item, session::FlowIndex in
 
 }  // namespace
 
+Unfit unfit(const Item& item, const Adjacency& adjacency, std::uint8_t& traffic_class) {
+    using policy::Answer;
+    if (adjacency.kind == Adjacency::Kind::unreachable) return {DropReason::host_unreachable};
+    if (item.headers.ttl <= spent_ttl(adjacency))
+        // Inside a subnet the gateway is no hop, and has nothing to say about it.
+        return {DropReason::ttl_expired, adjacency.bridged ? Answer::none : Answer::time_exceeded};
+    if (item.headers.ip_length > adjacency.mtu) {
+        if (is_roce(item.headers)) return {DropReason::roce_too_big};
+        if (item.headers.has(wire::kInnerV6) || item.headers.has(wire::kDontFragment))
+            return {DropReason::too_big, Answer::packet_too_big, adjacency.mtu};
+    }
+    if (!combine_ecn(bytes_of(item.mbuf) + item.headers.l3, item.headers, traffic_class))
+        return {DropReason::ecn_invalid};
+    return {};
+}
+
 template <class Family>
 const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIndex index,
                          const policy::Source& known_source, const Adjacency& known_adjacency,
@@ -191,31 +207,16 @@ const Adjacency* examine(Worker::State& state, const Item& item, session::FlowIn
     }
     if (!source_ok(item, *source)) return dropped(source_reason(item, *source));
 
-    if (adjacency->kind == Adjacency::Kind::unreachable)
-        return dropped(DropReason::host_unreachable);
     // No leak, whatever the policy said: what tenants send leaves only with a public source.
     if (adjacency->kind == Adjacency::Kind::ethernet && item.headers.has(wire::kTunnelled) &&
         std::is_same_v<Family, session::Ipv4> &&
         (flow.state.target.load(std::memory_order_relaxed) & session::kTranslated) == 0)
         return dropped(DropReason::private_on_uplink);
-    if (item.headers.ttl <= spent_ttl(*adjacency)) {
-        // Inside a subnet the gateway is no hop, and has nothing to say about it.
-        if (adjacency->bridged) return dropped(DropReason::ttl_expired);
-        answer_error(state, item, {policy::Answer::time_exceeded, sender(), {}, 0},
-                     {DropReason::ttl_expired, zone, nullptr});
+    if (const Unfit why = unfit(item, *adjacency, traffic_class); why.reason != DropReason::none) {
+        if (why.told == policy::Answer::none) return dropped(why.reason);
+        answer_error(state, item, {why.told, sender(), {}, why.mtu}, {why.reason, zone, nullptr});
         return nullptr;
     }
-    if (item.headers.ip_length > adjacency->mtu) {
-        if (is_roce(item.headers)) return dropped(DropReason::roce_too_big);
-        if (item.headers.has(wire::kInnerV6) || item.headers.has(wire::kDontFragment)) {
-            answer_error(state, item,
-                         {policy::Answer::packet_too_big, sender(), {}, adjacency->mtu},
-                         {DropReason::too_big, zone, nullptr});
-            return nullptr;
-        }
-    }
-    if (!combine_ecn(bytes_of(item.mbuf) + item.headers.l3, item.headers, traffic_class))
-        return dropped(DropReason::ecn_invalid);
     if (item.headers.protocol == static_cast<std::uint8_t>(Protocol::tcp)) {
         switch (track_tcp<Family>(state, item, index, zone, believed)) {
             case Outcome::carry:

@@ -137,6 +137,20 @@ void open(Worker::State& state, const Item& item, const Packet& packet, std::uin
         return drop(state, item, {DropReason::tcp_not_syn, plan.zone, &plan});
     if (how.refused != DropReason::none) return drop(state, item, {how.refused, plan.zone, &plan});
 
+    // What cannot go on opens nothing.
+    const policy::DirectionPlan& direction = reply ? plan.reverse : plan.forward;
+    std::uint8_t traffic_class = item.headers.traffic_class;
+    if (const Unfit why =
+            unfit(item, (*state.shared.adjacencies)[direction.adjacency], traffic_class);
+        why.reason != DropReason::none) {
+        const Drop unfit_drop{why.reason, plan.zone, &plan};
+        if (why.told == policy::Answer::none) return drop(state, item, unfit_drop);
+        return answer_error(state, item,
+                            {why.told, reply ? plan.destination : plan.source,
+                             reply ? IpAddress{} : plan.answer_from, why.mtu},
+                            unfit_drop);
+    }
+
     const Committed committed = commit<Family>(state, plan, how.state);
     if (committed.flow == session::kNoFlow) {
         if (committed.reason == DropReason::nat_ports_exhausted ||

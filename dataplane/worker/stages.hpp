@@ -24,6 +24,15 @@ const policy::Adjacency* examine(Worker::State& state, const Item& item, session
                                  const policy::Source& source, const policy::Adjacency& adjacency,
                                  std::uint8_t& traffic_class, bool& believed);
 
+// ... and what of it is no connection's business: why the packet cannot go there, `none`: it can;
+// and what its sender is told of it. Combines the packet's ECN (ecn.hpp), as often as it is asked.
+struct Unfit {
+    DropReason reason = DropReason::none;
+    policy::Answer told = policy::Answer::none;
+    std::uint16_t mtu = 0;
+};
+Unfit unfit(const Item& item, const policy::Adjacency& adjacency, std::uint8_t& traffic_class);
+
 // rewalk.cpp: judges a connection anew.
 enum class Judgement : std::uint8_t {
     allowed,   // its words are fresh

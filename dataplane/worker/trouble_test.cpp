@@ -60,6 +60,48 @@ TEST_CASE_METHOD(Trouble, "VXLAN in VXLAN is no reply either") {
     check_dropped(kUnderlay, from_to(a, b, 1025, 4789), DropReason::inner_vxlan);
 }
 
+TEST_CASE_METHOD(Trouble, "a first packet that cannot go on opens no connection") {
+    const Machine far = add_machine(8, 2);
+    const auto frame = [&](const Layers& layers) { return frame_of(a, layers); };
+    const Udp udp{.source = 1025, .destination = 53};
+    const auto to = [&](const IpAddress& there, std::uint8_t ttl, std::uint16_t flags = 0) {
+        return Ipv4{
+            .source = a.address, .destination = there, .ttl = ttl, .flags_and_offset = flags};
+    };
+    constexpr auto kDont = wire::ipv4::kDontFragment;
+    const std::vector<std::pair<DropReason, Layers>> cases = {
+        {DropReason::ttl_expired, {to(far.address, 1), udp}},
+        {DropReason::ttl_expired, {to(server, 1), udp}},
+        {DropReason::ttl_expired, {to(far.address, 1), Tcp{.flags = wire::tcp::kSyn}}},
+        {DropReason::too_big, {to(far.address, 64, kDont), udp, Payload{filler(1500)}}},
+        {DropReason::roce_too_big,
+         {to(far.address, 64), Udp{.source = 1025, .destination = 4791}, Payload{filler(1500)}}}};
+    for (const auto& [reason, layers] : cases) {
+        INFO(label(reason));
+        const auto before = drops(reason);
+        receive(kUnderlay, frame(layers));
+        // Its sender may be told.
+        for (const Bytes& told : sent(kUnderlay))
+            CHECK(taken_apart(told).frame[14 + wire::ipv4::kProtocol] == 1);
+        CHECK(sent(kUplink).empty());
+        CHECK(drops(reason) == before + 1);
+        CHECK(connections() == 0);
+        CHECK(sessions.limits.use(a.id).connections[0] == 0);
+    }
+    // Congestion of the underlay on what cannot say so.
+    Bytes congested = frame({to(far.address, 64), udp});
+    congested[14 + wire::ipv4::kTos] |= 3;
+    wire::store(&congested[14 + wire::ipv4::kChecksum], be16{0});
+    wire::store(&congested[14 + wire::ipv4::kChecksum],
+                wire::ipv4_header_checksum(std::span{congested}.subspan(14, 20)));
+    check_dropped(kUnderlay, congested, DropReason::ecn_invalid);
+    CHECK(connections() == 0);
+    // One that can does.
+    receive(kUnderlay, frame({to(far.address, 2), udp}));
+    CHECK(sent(kUnderlay).size() == 1);
+    CHECK(connections() == 1);
+}
+
 TEST_CASE_METHOD(Trouble, "a host that does not answer, or has no VTEP, is unreachable") {
     put(openflow::HostRow{HostId{7}, {ip("192.0.2.99")}, Cookie{503}});
     Machine lost = b;
@@ -72,6 +114,7 @@ TEST_CASE_METHOD(Trouble, "a host that does not answer, or has no VTEP, is unrea
         frame_of(a, {Ipv4{.source = a.address, .destination = lost.address}, Udp{}}, lost.mac);
     for (int round = 0; round < 2; ++round)
         check_dropped(kUnderlay, frame, DropReason::host_unreachable);
+    CHECK(connections() == 0);
 }
 
 TEST_CASE_METHOD(Trouble, "without a buffer for a fragment the packet is dropped whole") {

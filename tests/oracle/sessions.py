@@ -238,12 +238,18 @@ class Gateway:
             first = picked_up and decision.reason in OF_GROUPS and pickup.by_reply(self, p)
             if not first:
                 return self.dropped(p, decision.reason, decision=decision)
-            outcome = self.open(p, self.decide(first), first)
+            opened = self.decide(first)
+            outcome = self.unfit(p, opened.sender, opened.bridged) or self.open(p, opened, first)
             outcome.reopens = True
             return outcome
         if picked_up and (decision.nat or decision.mapping):
             return self.dropped(p, "tcp_not_syn", decision=decision)  # nobody knows who had the port
-        refused = not picked_up and refused or self.untranslatable(p, decision)
+        if refused and not picked_up:
+            return self.dropped(p, refused, decision=decision)
+        unfit = self.unfit(p, decision.destination, decision.bridged)
+        if unfit:  # what cannot go on opens nothing
+            return unfit
+        refused = self.untranslatable(p, decision)
         if refused:
             return self.dropped(p, refused, decision=decision)
         return self.open(p, decision, p if picked_up else None)
@@ -409,22 +415,27 @@ class Gateway:
             return "spoofed_mac"
         return None if p["vtep"] in self.policy.vteps_of(endpoint) else "spoofed_vtep"
 
-    def carry(self, p, connection, direction):
-        """`p`: a whole packet, a first fragment, or (`follows`) a later one."""
-        to = self.end_of(connection, 1 - direction)
-        bridged = connection.decision.bridged
+    def unfit(self, p, to, bridged):
+        """What becomes of a packet that cannot go there, whatever its connection is; None: it can."""
         if p["ttl"] <= (0 if bridged else 1):
             return self.dropped(p, "ttl_expired", told=not bridged)
-        length = octets.ip_length(p)
-        mtu = self.mtu_towards(to, p)
+        length, mtu = octets.ip_length(p), self.mtu_towards(to, p)
         is_roce = p["protocol"] == UDP and p["destination_port"] == policy.ROCE_PORT
         if length > mtu and is_roce and not p.get("follows"):
             return self.dropped(p, "roce_too_big")
         if length > mtu and (p.get("df") or ":" in p["source"]):
             return self.dropped(p, "too_big")
-        tos = self.congestion(p)
-        if tos is None:
+        if self.congestion(p) is None:
             return self.dropped(p, "ecn_invalid", told=False)
+        return None
+
+    def carry(self, p, connection, direction):
+        """`p`: a whole packet, a first fragment, or (`follows`) a later one."""
+        to = self.end_of(connection, 1 - direction)
+        unfit = self.unfit(p, to, connection.decision.bridged)
+        if unfit:
+            return unfit
+        mtu, tos = self.mtu_towards(to, p), self.congestion(p)
         if connection.tcp and not p.get("follows"):
             verdict = connection.tcp.segment(
                 direction, p, self.vpc_of(connection).get("tcp_window_check", False))
