@@ -93,8 +93,11 @@ class Traffic:
             other = self.of_connection(one)
             if other["side"] == p["side"]:
                 batch.insert(0, other)
-        # As a gateway may do it: those of known connections first.
-        return sorted(batch, key=lambda p: (p["vni"], octets.tuple_of(p)) not in self.gateway.table)
+        # As a gateway may do it: those of known connections first. One that ends under its packet leaves
+        # room for whichever is next.
+        of = [(self.gateway.table.get((p["vni"], octets.tuple_of(p)), (None,))[0], p) for p in batch]
+        state = self.gateway.state_of_policy
+        return [p for c, p in of if c and c.judged == state] + [p for c, p in of if not c] or [self.packet()]
 
     # --- first packets ---------------------------------------------------------------------------
 
