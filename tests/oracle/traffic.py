@@ -49,8 +49,8 @@ class Traffic:
             behind = [c for c in self.live if c.mappings]
             if behind:
                 return self.to_mapped_port(self.random.choice(behind))
-        rare = [c for c in self.live if c.tcp and (c.tcp.doubted or c.tcp.step == "crossed")]
-        if rare and self.chance(0.15):
+        rare = [c for c in self.live if c.tcp and (c.tcp.doubted or c.tcp.step in ("crossed", "over"))]
+        if rare and self.chance(0.2):
             return self.of_connection(self.random.choice(rare))
         if kind < 0.62 and self.live:
             return self.of_connection(self.random.choice(self.live))
@@ -75,11 +75,14 @@ class Traffic:
             p["destination_mac"] = None
         if p["source"] == p["destination"]:
             return [self.packet()]
+        crowd = self.behind_nat() if self.chance(0.4) else None
+        if crowd:  # more than one block of ports has
+            p = crowd
         batch = []
         # Whether a copy finds room that the one before it did not is not to be seen from outside.
         unlimited = not any(vpc.get("limits") for vpc in self.world["vpcs"].values())
         port = rng.choice((2000, 40000))
-        for number in range(rng.choice((3, 20, 40, 100))):
+        for number in range(100 if crowd else rng.choice((3, 20, 40, 100))):
             one = {**p, "source_port": port + number}
             for copy in range(rng.choice((1, 1, 1, 2, 3)) if unlimited else 1):
                 again = dict(one)
@@ -98,6 +101,22 @@ class Traffic:
         of = [(self.gateway.table.get((p["vni"], octets.tuple_of(p)), (None,))[0], p) for p in batch]
         state = self.gateway.state_of_policy
         return [p for c, p in of if c and c.judged == state] + [p for c, p in of if not c] or [self.packet()]
+
+    def behind_nat(self):
+        """A datagram to the internet from somebody whose route leads to a NAT gateway; None."""
+        policy = self.gateway.policy
+        destination = self.random.choice(packets.INTERNET)
+        owners = {spec["endpoint_id"] for spec in self.world["elastic-ips"].values()}
+        behind = [key for key in self.world["endpoints"] if key not in owners
+                  and "nat_gateway_id" in (policy.route(key, address(destination))[0] or "")]
+        if not behind:
+            return None
+        key = self.random.choice(behind)
+        spec = self.world["endpoints"][key]
+        return {"side": "underlay", "vni": policy.vni_of(key), "source_mac": spec["mac"],
+                "vtep": (policy.vteps_of(key) or ["192.0.2.99"])[0], "source": spec["ip"],
+                "destination": destination, "protocol": UDP, "source_port": 1, "destination_port": 53,
+                "destination_mac": None, "subnet_id": spec["subnet_id"]}
 
     # --- first packets ---------------------------------------------------------------------------
 
@@ -256,7 +275,7 @@ class Traffic:
         if t.step == "answered":
             return rng.choice((18, 18, 16, 17)) if end else rng.choice((16, 16, 16, 17, 4))
         if t.step in ("over", "reset"):
-            return rng.choice((16, 17, 2, 2, 4, 18))
+            return rng.choice((16, 16, 17, 17, 2, 2, 2, 4, 4, 18, 18, 0))
         return rng.choice((16, 16, 24, 16, 17, 17, 4, 20, 2) if t.closed else (16, 24, 16, 16, 16, 17, 4))
 
     def segment(self, p, t, end):
