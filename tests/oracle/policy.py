@@ -66,6 +66,9 @@ def address(text):
     return ipaddress.ip_address(text)
 
 
+text_of = functools.lru_cache(1 << 16)(str)
+
+
 @functools.lru_cache(1 << 16)
 def contains(prefix, one):
     prefix = network(prefix)
@@ -111,14 +114,14 @@ class Policy:
     def endpoint_with(self, vpc, one):
         """The endpoint that has this address as its own."""
         for key, spec in self.endpoints_of(vpc).items():
-            if str(one) in (spec.get("ip"), spec.get("ipv6")):
+            if text_of(one) in (spec.get("ip"), spec.get("ipv6")):
                 return key
         return None
 
     def may_send(self, spec, mac, one):
         if not spec["source_check"] and mac == spec["mac"]:
             return True
-        if mac == spec["mac"] and str(one) in (spec.get("ip"), spec.get("ipv6")):
+        if mac == spec["mac"] and text_of(one) in (spec.get("ip"), spec.get("ipv6")):
             return True
         return any(contains(allowed["cidr"], one) and mac == (allowed.get("mac") or spec["mac"])
                    for allowed in spec["allowed_addresses"])
@@ -133,7 +136,7 @@ class Policy:
 
     def speaks_for(self, spec, one):
         """Whether a rule that names a group of this endpoint means the address, too."""
-        return str(one) in (spec.get("ip"), spec.get("ipv6"))
+        return text_of(one) in (spec.get("ip"), spec.get("ipv6"))
 
     def remote_matches(self, rule, remote):
         if rule.get("remote_cidr"):
@@ -208,7 +211,7 @@ class Policy:
     def elastic_with(self, one):
         """The attached elastic IP that has this address."""
         for key, spec in self.world["elastic-ips"].items():
-            if spec["address"] == str(one) and spec.get("endpoint_id"):
+            if spec["address"] == text_of(one) and spec.get("endpoint_id"):
                 return key
         return None
 
@@ -302,7 +305,7 @@ class Policy:
 
     def nat_with(self, one):
         """The NAT gateway that has this address."""
-        return next((nat for nat in self.world["nat-gateways"] if str(one) in self.addresses_of(nat)), None)
+        return next((nat for nat in self.world["nat-gateways"] if text_of(one) in self.addresses_of(nat)), None)
 
     def stranger_outside(self, source):
         """Why nobody outside has this address."""
@@ -313,7 +316,7 @@ class Policy:
         return None
 
     def is_gateway_address(self, vpc, one):
-        return any(str(one) in (spec.get("gateway_ip"), spec.get("gateway_ipv6"))
+        return any(text_of(one) in (spec.get("gateway_ip"), spec.get("gateway_ipv6"))
                    for spec in self.of_vpc("subnets", vpc).values())
 
     def to_internet(self, arrives, sender, told, nat):
