@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "dataplane/session/key.hpp"
 #include "dataplane/session/tick.hpp"
@@ -38,12 +39,14 @@ constexpr bool is_reverse(FlowIndex flow) {
 
 // In the top octet of FlowState::target.
 enum FlowFlag : std::uint32_t {
-    kTracked = 1U << 24,          // the TCP tracker must see every segment, not only SYN, FIN, RST
-    kMetered = 1U << 25,          // the connection names meters for this direction
-    kTranslated = 1U << 26,       // the rewrite is not empty
-    kTranslatedPort = 1U << 27,   // ... and touches a port or the ICMP identifier
-    kSharedSource = 1U << 28,     // ... and the source becomes an address that is others' too
-    kIndexMask = (1U << 24) - 1,  // the rest: an AdjacencyIndex or a SourceIndex
+    kTracked = 1U << 24,           // the TCP tracker must see every segment, not only SYN, FIN, RST
+    kMetered = 1U << 25,           // the connection names meters for this direction
+    kTranslated = 1U << 26,        // the rewrite is not empty
+    kTranslatedPort = 1U << 27,    // ... and touches a port or the ICMP identifier
+    kSharedSource = 1U << 28,      // ... and the source becomes an address that is others' too
+    kEndSeen = 1U << 29,           // TcpProgress::end is known
+    kAcknowledgedSeen = 1U << 30,  // ... and TcpProgress::acknowledged
+    kIndexMask = (1U << 24) - 1,   // the rest: an AdjacencyIndex or a SourceIndex
 };
 
 // The words that change in place.
@@ -71,10 +74,16 @@ struct FlowState {
 static_assert(sizeof(FlowState) == 24);
 
 // The highest end of segment and acknowledgement number sent in this direction (RFC 9293
-// section 3.4; both in host order), 0/0 before the first segment.
+// section 3.4; both in host order), as far as flags of FlowState::target say that they are known:
+// any number is a number.
 struct TcpProgress {
     std::atomic<std::uint32_t> end{0};
     std::atomic<std::uint32_t> acknowledged{0};
+};
+
+// The same as it was at some moment.
+struct TcpSeen {
+    std::optional<std::uint32_t> end, acknowledged;
 };
 
 // What is XORed into the packet, and the sums by which its checksums change (RFC 1624
@@ -102,5 +111,32 @@ struct alignas(128) FlowIpv6 {
     TcpProgress tcp;
 };
 static_assert(sizeof(FlowIpv6) == 128);
+
+// The first of a direction's marks.
+[[gnu::noinline, gnu::cold]] inline void note_first(FlowState& state,
+                                                    std::atomic<std::uint32_t>& mark, FlowFlag seen,
+                                                    std::uint32_t value) {
+    mark.store(value, std::memory_order_relaxed);
+    state.target.fetch_or(seen, std::memory_order_release);
+}
+// One more segment: its end, or what it acknowledges. By whoever carries the direction's packets.
+[[gnu::always_inline]] inline void note_mark(FlowState& state, std::atomic<std::uint32_t>& mark,
+                                             FlowFlag seen, std::uint32_t value) {
+    const auto relaxed = std::memory_order_relaxed;
+    if ((state.target.load(relaxed) & seen) == 0) [[unlikely]]
+        return note_first(state, mark, seen, value);
+    if (static_cast<std::int32_t>(value - mark.load(relaxed)) > 0) mark.store(value, relaxed);
+}
+
+// What of a direction's progress is known.
+template <class Flow>
+TcpSeen seen(const Flow& flow) {
+    const std::uint32_t flags = flow.state.target.load(std::memory_order_acquire);
+    TcpSeen result;
+    if ((flags & kEndSeen) != 0) result.end = flow.tcp.end.load(std::memory_order_relaxed);
+    if ((flags & kAcknowledgedSeen) != 0)
+        result.acknowledged = flow.tcp.acknowledged.load(std::memory_order_relaxed);
+    return result;
+}
 
 }  // namespace sluice::session

@@ -17,20 +17,14 @@ constexpr bool before(std::uint32_t a, std::uint32_t b) {
     return static_cast<std::int32_t>(a - b) < 0;
 }
 
-// What the receiver of a segment expects, as far as both directions have told. 0 of a mark:
-// nothing was seen yet.
+// What the receiver of a segment expects, as far as both directions have told.
 struct Expected {
-    std::uint32_t next = 0;  // RCV.NXT
-    std::uint32_t sent = 0;  // the end of what the sender has sent
-    bool next_known = false, sent_known = false;
+    std::optional<std::uint32_t> next;  // RCV.NXT
+    std::optional<std::uint32_t> sent;  // the end of what the sender has sent
 
-    Expected(const TcpProgress& own, const TcpProgress& peer)
-        : next(peer.acknowledged.load(std::memory_order_relaxed)),
-          sent(own.end.load(std::memory_order_relaxed)),
-          next_known(next != 0),
-          sent_known(sent != 0) {
+    Expected(const TcpSeen& own, const TcpSeen& peer) : next(peer.acknowledged), sent(own.end) {
         // Nobody has received what was not sent, whatever an acknowledgement claims.
-        if (next_known && sent_known && before(sent, next)) next = sent;
+        if (next && sent && before(*sent, *next)) next = sent;
     }
 };
 
@@ -38,48 +32,41 @@ enum class Place : std::uint8_t { expected, doubtful, in_window, duplicate, outs
 
 Place place_of_rst(const TcpSegment& segment, const Expected& expected, std::uint32_t window) {
     const std::uint32_t sequence = segment.sequence;
-    if (!expected.next_known) {
+    if (!expected.next) {
         // Its receiver has acknowledged nothing. In answer to its SYN a RST acknowledges that
         // (RFC 9293 section 3.10.7.3, `next` stands for it); else it follows what was sent.
-        if (!expected.sent_known) return Place::outside;
         return sequence == expected.sent ? Place::expected : Place::outside;
     }
     if (sequence == expected.next) return Place::expected;
-    if (before(sequence, expected.next)) return Place::outside;
+    if (before(sequence, *expected.next)) return Place::outside;
     // All that was sent may have arrived and not be acknowledged yet: the receiver knows.
-    if (expected.sent_known && sequence == expected.sent) return Place::doubtful;
-    return before(sequence, expected.next + window) ? Place::in_window : Place::outside;
+    if (sequence == expected.sent) return Place::doubtful;
+    return before(sequence, *expected.next + window) ? Place::in_window : Place::outside;
 }
 
 Place place_of_fin(const TcpSegment& segment, const Expected& expected, std::uint32_t window) {
-    if (!expected.next_known) return Place::expected;
-    if (before(expected.next + window, segment.sequence)) return Place::outside;
-    if (!before(segment.end, expected.next)) {
+    if (!expected.next) return Place::expected;
+    if (before(*expected.next + window, segment.sequence)) return Place::outside;
+    if (!before(segment.end, *expected.next)) {
         // All that it claims to follow has been received, or can be.
-        return before(segment.end, expected.next + window + 2) ? Place::expected : Place::outside;
+        return before(segment.end, *expected.next + window + 2) ? Place::expected : Place::outside;
     }
-    return before(segment.end, expected.next - window) ? Place::outside : Place::duplicate;
+    return before(segment.end, *expected.next - window) ? Place::outside : Place::duplicate;
 }
 
 TcpJudgement judge_rst(TcpState state, const TcpCell& cell, const TcpSegment& segment,
-                       bool from_responder, const TcpProgress& own, const TcpProgress& peer,
+                       bool from_responder, const TcpSeen& own, const TcpSeen& peer,
                        std::uint32_t window) {
     // RFC 9293 section 3.10.7.3: what answers a SYN is believed by its acknowledgement alone.
     if (state == syn_sent && from_responder) {
-        const std::uint32_t sent = peer.end.load(std::memory_order_relaxed);
-        return segment.has_acknowledgement && segment.acknowledged == sent
+        return segment.has_acknowledgement && segment.acknowledged == peer.end
                    ? TcpJudgement{TcpVerdict::ignore, cell.next}
                    : TcpJudgement{TcpVerdict::out_of_window, none};
     }
     // The initiator refuses what an older connection's end acknowledges (section 3.5.1, figure 9)
     // or gives up.
     if (state == syn_sent) {
-        // 0: nothing was seen yet, and no number to be believed by.
-        const auto is = [&](const std::atomic<std::uint32_t>& mark) {
-            const std::uint32_t value = mark.load(std::memory_order_relaxed);
-            return value != 0 && segment.sequence == value;
-        };
-        const bool wanted = is(own.end) || is(peer.acknowledged);
+        const bool wanted = segment.sequence == own.end || segment.sequence == peer.acknowledged;
         return wanted ? TcpJudgement{TcpVerdict::ignore, cell.next}
                       : TcpJudgement{TcpVerdict::out_of_window, none};
     }
@@ -98,7 +85,7 @@ TcpJudgement judge_rst(TcpState state, const TcpCell& cell, const TcpSegment& se
 }  // namespace
 
 TcpJudgement judge(TcpState state, bool from_responder, const TcpSegment& segment,
-                   const TcpProgress& own, const TcpProgress& peer, std::uint32_t window) {
+                   const TcpSeen& own, const TcpSeen& peer, std::uint32_t window) {
     const TcpCell& cell = tcp_cell(state, from_responder, segment.event);
     switch (cell.action) {
         case TcpAction::pass:
@@ -126,15 +113,14 @@ TcpJudgement judge(TcpState state, bool from_responder, const TcpSegment& segmen
     return {TcpVerdict::invalid, none};
 }
 
-bool is_acceptable(const TcpSegment& segment, const TcpProgress& own, const TcpProgress& peer,
+bool is_acceptable(const TcpSegment& segment, const TcpSeen& own, const TcpSeen& peer,
                    std::uint32_t window) {
-    const std::uint32_t sent = peer.end.load(std::memory_order_relaxed);
-    if (segment.has_acknowledgement && sent != 0 && before(sent, segment.acknowledged))
+    if (segment.has_acknowledgement && peer.end && before(*peer.end, segment.acknowledged))
         return false;
     const Expected expected(own, peer);
-    if (segment.end == segment.sequence || !expected.next_known) return true;
-    return before(segment.sequence, expected.next + window) &&
-           !before(segment.end, expected.next - window);
+    if (segment.end == segment.sequence || !expected.next) return true;
+    return before(segment.sequence, *expected.next + window) &&
+           !before(segment.end, *expected.next - window);
 }
 
 std::uint8_t window_scale(std::span<const std::uint8_t> tcp) {

@@ -19,7 +19,7 @@
 
 namespace sluice::session {
 
-struct TcpProgress;
+struct TcpSeen;
 
 enum TcpFlag : std::uint8_t { kFin = 1, kSyn = 2, kRst = 4, kPsh = 8, kAck = 16, kUrg = 32 };
 
@@ -76,12 +76,12 @@ struct TcpJudgement {
 // `own`: what the segment's sender has sent and acknowledged so far; `peer`: its receiver;
 // `window`: the largest that the receiver can offer.
 TcpJudgement judge(TcpState state, bool from_responder, const TcpSegment& segment,
-                   const TcpProgress& own, const TcpProgress& peer, std::uint32_t window);
+                   const TcpSeen& own, const TcpSeen& peer, std::uint32_t window);
 
 // Whether its receiver can take a segment's data: they lie in the window, or not so long before it
 // that they are no retransmission (RFC 9293 section 3.10.7.4); and what the segment acknowledges
 // was sent (RFC 5961 section 5.2). What was not seen yet is not held against it.
-bool is_acceptable(const TcpSegment& segment, const TcpProgress& own, const TcpProgress& peer,
+bool is_acceptable(const TcpSegment& segment, const TcpSeen& own, const TcpSeen& peer,
                    std::uint32_t window);
 
 // Window scales of both directions as four bits each (RFC 7323 section 2): shifts in both

@@ -24,7 +24,7 @@ struct Ends {
         set(progress[0], 5000, 9000);
         set(progress[1], 9000, 5000);
     }
-    static void set(TcpProgress& of, std::uint32_t end, std::uint32_t acknowledged) {
+    static void set(TcpSeen& of, std::uint32_t end, std::uint32_t acknowledged) {
         of.end = end;
         of.acknowledged = acknowledged;
     }
@@ -40,7 +40,7 @@ struct Ends {
         return {event, next, next + (counted ? 1U : 0U), from_responder ? 5000U : 9000U,
                 event != TcpEvent::syn};
     }
-    TcpProgress progress[2];
+    TcpSeen progress[2];
 };
 
 TcpState walk(TcpState state, std::initializer_list<std::pair<bool, TcpEvent>> segments) {
@@ -255,8 +255,8 @@ TEST_CASE("a reset is believed at the next expected sequence number alone") {
 
 TEST_CASE("before the handshake a reset answers the SYN by acknowledging it") {
     Ends ends;
-    Ends::set(ends.progress[0], 5000, 0);
-    Ends::set(ends.progress[1], 0, 0);
+    ends.progress[0] = {5000, {}};
+    ends.progress[1] = {};
     TcpSegment reset = reset_at(0);
     CHECK(ends.judged(syn_sent, kResponder, reset).verdict == TcpVerdict::out_of_window);
     reset.has_acknowledgement = true;
@@ -283,8 +283,25 @@ TEST_CASE("a FIN is believed in the window, ignored behind it, and dropped elsew
     CHECK(judged(fin_at(6100)).verdict == TcpVerdict::out_of_window);
     CHECK(judged(fin_at(5900, 500)).verdict == TcpVerdict::out_of_window);
     // Picked up in its middle, with nothing known of the receiver.
-    const TcpProgress own, peer;
+    const TcpSeen own, peer;
     CHECK(judge(established, kInitiator, fin_at(77), own, peer, kWindow).next == fin_initiator);
+}
+
+TEST_CASE("0 is a number like any other") {
+    Ends ends;
+    Ends::set(ends.progress[0], 0, 0);
+    Ends::set(ends.progress[1], 0, 0);
+    for (const bool side : {kInitiator, kResponder}) {
+        CHECK(ends.judged(established, side, reset_at(0)).next == closed);
+        CHECK(ends.judged(established, side, reset_at(5)) ==
+              TcpJudgement{TcpVerdict::ignore, established});
+        CHECK(ends.judged(established, side, reset_at(77'777)).verdict ==
+              TcpVerdict::out_of_window);
+        CHECK(ends.judged(established, side, fin_at(77'777)).verdict == TcpVerdict::out_of_window);
+    }
+    CHECK(ends.judged(syn_sent, kInitiator, reset_at(0)).verdict == TcpVerdict::ignore);
+    const TcpSegment ahead{TcpEvent::ack, 77'777, 77'787, 0, true};
+    CHECK_FALSE(is_acceptable(ahead, ends.progress[0], ends.progress[1], kWindow));
 }
 
 TEST_CASE("windows are scaled only if both SYNs say so") {
@@ -308,7 +325,7 @@ TEST_CASE("windows are scaled only if both SYNs say so") {
 }
 
 TEST_CASE("data are acceptable in the window, and where a retransmission may be; no further") {
-    TcpProgress own, peer;
+    TcpSeen own, peer;
     const auto acceptable = [&](std::uint32_t sequence, std::uint32_t length,
                                 std::uint32_t acknowledged = 5000) {
         TcpSegment segment;

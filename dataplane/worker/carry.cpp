@@ -55,21 +55,19 @@ bool private_leaves(const wire::Headers& headers, std::uint32_t target,
 
 constexpr auto kTcp = static_cast<std::uint8_t>(Protocol::tcp);
 
-inline void note_progress(const std::uint8_t* frame, const wire::Headers& headers,
-                          session::TcpProgress& progress) {
+template <class Flow>
+[[gnu::always_inline]] inline void note_progress(const std::uint8_t* frame,
+                                                 const wire::Headers& headers, Flow& flow) {
     const std::uint8_t* tcp = frame + headers.l4;
-    const auto later = [](std::atomic<std::uint32_t>& mark, std::uint32_t value) {
-        const std::uint32_t before = mark.load(std::memory_order_relaxed);
-        if (before == 0 || static_cast<std::int32_t>(value - before) > 0)
-            mark.store(value, std::memory_order_relaxed);
-    };
     const std::uint32_t header = headers.l4 - headers.l3 + (std::uint32_t{tcp[12]} >> 4 << 2);
     const std::uint32_t opens_or_closes =
         (headers.tcp_flags & session::kSyn) >> 1 | (headers.tcp_flags & session::kFin);
-    later(progress.end, wire::load32(tcp + wire::tcp::kSequence).host() + headers.ip_length -
-                            header + opens_or_closes);
+    session::note_mark(flow.state, flow.tcp.end, session::kEndSeen,
+                       wire::load32(tcp + wire::tcp::kSequence).host() + headers.ip_length -
+                           header + opens_or_closes);
     if ((headers.tcp_flags & session::kAck) != 0)
-        later(progress.acknowledged, wire::load32(tcp + wire::tcp::kAcknowledgement).host());
+        session::note_mark(flow.state, flow.tcp.acknowledged, session::kAcknowledgedSeen,
+                           wire::load32(tcp + wire::tcp::kAcknowledgement).host());
 }
 
 // The mbuf begins where its new header does, and ends where the inner packet does (an inner
@@ -133,7 +131,7 @@ template <class Family>
     flow.state.last_seen.store(state.tick.value, std::memory_order_relaxed);
     session::count(flow.state, sessions.connection(session::connection_of(index)),
                    session::is_reverse(index), headers.ip_length);
-    if (headers.protocol == kTcp && believed) note_progress(frame, headers, flow.tcp);
+    if (headers.protocol == kTcp && believed) note_progress(frame, headers, flow);
 
     std::uint8_t* ip = frame + headers.l3;
     if constexpr (std::is_same_v<Family, session::Ipv4>) {

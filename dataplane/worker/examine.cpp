@@ -59,19 +59,19 @@ Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex ind
     auto& sessions = table<Family>(state);
     const session::ConnectionIndex number = session::connection_of(index);
     auto& connection = sessions.connection(number);
-    auto& own = sessions.flow(index).tcp;
+    auto& own = sessions.flow(index);
     const bool reverse = session::is_reverse(index);
     const TcpState before = connection.tcp_state();
-    const auto& peer = sessions.flow(session::FlowIndex{index.value ^ 1}).tcp;
+    const auto& peer = sessions.flow(session::FlowIndex{index.value ^ 1});
     const bool checked = state.shared.sessions->zones.tcp_window_check(zone.value);
     const std::uint32_t window =
         session::largest_window(connection.window_scales(), reverse ? 0 : 1);
     const session::TcpSegment segment = segment_of(item);
     const session::TcpJudgement judgement =
-        session::judge(before, reverse, segment, own, peer, window);
+        session::judge(before, reverse, segment, seen(own), seen(peer), window);
     believed = false;
     if (checked && segment.event == TcpEvent::ack && before >= TcpState::established &&
-        !session::is_acceptable(segment, own, peer, window)) {
+        !session::is_acceptable(segment, seen(own), seen(peer), window)) {
         drop(state, item, {DropReason::tcp_out_of_window, zone, nullptr});
         return Outcome::dropped;
     }
@@ -86,8 +86,9 @@ Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex ind
             end_connection<Family>(state, number, EndReason::reopened, DropReason::none);
             return Outcome::miss;
         case TcpVerdict::anew:
-            own.end.store(0, std::memory_order_relaxed);
-            own.acknowledged.store(0, std::memory_order_relaxed);
+            own.state.target.fetch_and(
+                ~std::uint32_t{session::kEndSeen | session::kAcknowledgedSeen},
+                std::memory_order_relaxed);
             [[fallthrough]];
         case TcpVerdict::pass:
             believed = true;

@@ -242,6 +242,20 @@ TEST_CASE_METHOD(Cloud, "TCP: a reset ends the connection only at the next expec
     }
 }
 
+TEST_CASE_METHOD(Cloud, "TCP: numbers that wrap to 0 are numbers like any other") {
+    check_passes(forth(kSyn, 0xffffffff, 0));
+    check_passes(back(kSyn | kAck, 0xffffffff, 0));
+    check_passes(forth(kAck, 0, 0));
+    for (const std::uint32_t sequence : {0xffffffffU, 65535U, 900000U}) {
+        check_dropped(kUnderlay, forth(kRst, sequence), DropReason::tcp_out_of_window);
+        check_dropped(kUnderlay, back(kRst, sequence), DropReason::tcp_out_of_window);
+    }
+    check_passes(back(kRst | kAck, 5, 0));  // in the window: for the end to challenge
+    check_passes(back(kRst, 0, 0));
+    check_passes(forth(kSyn, 90000, 0));
+    CHECK(worker->counters().walks.read() == 2);
+}
+
 TEST_CASE_METHOD(Cloud, "TCP: a SYN on a live connection passes and changes nothing") {
     establish();
     for (const std::uint32_t sequence : {1000U, 1001U, 4000000000U}) {
