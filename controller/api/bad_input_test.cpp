@@ -261,7 +261,7 @@ TEST_CASE("what is wrong with a NAT gateway is named, and nothing changes") {
         {"another NAT gateway's", "POST", path, body(addresses({shared}), n.vpc), 409, {"/elastic_ip_ids/0"}},
         {"half a block of ports", "POST", path, body(free + R"(,"ports_per_endpoint":100)", n.vpc), 422, {"/ports_per_endpoint"}},
         {"no port", "POST", path, body(free + R"(,"ports_per_endpoint":0)", n.vpc), 422, {"/ports_per_endpoint"}},
-        {"more than there are", "POST", path, body(free + R"(,"ports_per_endpoint":64576)", n.vpc), 422, {"/ports_per_endpoint"}},
+        {"more than an endpoint may have", "POST", path, body(free + R"(,"ports_per_endpoint":4160)", n.vpc), 422, {"/ports_per_endpoint"}},
         {"unknown mapping", "POST", path, body(free + R"(,"mapping":"address_dependent")", n.vpc), 422, {"/mapping"}},
         {"unknown filtering", "POST", path, body(free + R"(,"filtering":"none")", n.vpc), 422, {"/filtering"}},
         {"open filter, closed mapping", "POST", path, body(free + R"(,"mapping":"address_and_port_dependent","filtering":"endpoint_independent")", n.vpc), 422, {"/filtering"}},

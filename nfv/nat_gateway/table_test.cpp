@@ -38,7 +38,7 @@ TEST_CASE("a NAT gateway's row survives encoding and decoding") {
         any.nat_gateway = id;
         for (int left = *rc::gen::inRange(1, 17), i = 0; i < left; ++i)
             any.addresses.push_back(IpAddress::v4(be32{0xcb007100U + static_cast<unsigned>(i)}));
-        any.ports_per_endpoint = *rc::gen::inRange(1U, 1009U) * kNatBlockPorts;
+        any.ports_per_endpoint = *rc::gen::inRange(1U, 65U) * kNatBlockPorts;
         any.mapping = static_cast<NatMapping>(*rc::gen::inRange(0, 2));
         if (any.mapping == NatMapping::endpoint_independent)
             any.filtering = static_cast<NatFiltering>(*rc::gen::inRange(0, 3));
@@ -91,7 +91,7 @@ TEST_CASE("a NAT gateway's settings out of range or in contradiction are refused
     CHECK(valid(row().encode()));
     CHECK_FALSE(valid(with(Setting::nat_ports_per_endpoint, 63)));
     CHECK_FALSE(valid(with(Setting::nat_ports_per_endpoint, 100)));
-    CHECK_FALSE(valid(with(Setting::nat_ports_per_endpoint, 64513)));
+    CHECK_FALSE(valid(with(Setting::nat_ports_per_endpoint, 4160)));
     CHECK_FALSE(valid(with(Setting::nat_mapping, 2)));
     CHECK_FALSE(valid(with(Setting::nat_filtering, 3)));
     CHECK_FALSE(valid(with(Setting{255}, 1)));
