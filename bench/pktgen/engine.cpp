@@ -31,13 +31,6 @@ void clear(rte_mempool*, void*, void* object, unsigned) {
     std::memset(packet->buf_addr, 0, packet->buf_len);
 }
 
-std::array<LinkMacs, 2> macs(const std::vector<Link>& links) {
-    std::array<LinkMacs, 2> result{};
-    for (std::size_t i = 0; i < links.size(); ++i)
-        result[i] = {links[i].responder.own(), links[i].responder.gateway().value_or(MacAddress{})};
-    return result;
-}
-
 // One short frame; false if the device has no room for it.
 bool send_one(std::uint16_t device, rte_mempool* pool, std::span<const std::uint8_t> frame) {
     rte_mbuf* packet = rte_pktmbuf_alloc(pool);
@@ -62,34 +55,19 @@ Engine::Engine(const Profile& profile, const Network& network, std::vector<Link>
       progress_(progress),
       numbering_(profile),
       schedule_(profile),
-      templates_(profile, network, macs(links_)),
+      templates_(profile, network, link_macs(links_)),
       lanes_(numbering_.count()) {
-    for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
-        const Arrival at = network.expected(numbering_.flow(i), numbering_.way(i));
-        lanes_[i].vtep = low_bits(at.vtep);
-        lanes_[i].vni = at.vni.value;
-        lanes_[i].source = low_bits(at.source);
-        lanes_[i].destination = low_bits(at.destination);
-    }
+    for (std::uint32_t i = 0; i < lanes_.size(); ++i)
+        lanes_[i].place = Place(network.expected(numbering_.flow(i), numbering_.way(i)));
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(const Profile& profile, const Network& network,
                                                std::vector<Link> links, Progress& progress) {
-    static unsigned made = 0;
     const std::uint16_t device = links[0].device;
     auto engine = std::unique_ptr<Engine>(new Engine(profile, network, std::move(links), progress));
-    const auto room = static_cast<std::uint16_t>(
-        std::max<std::size_t>(2048, profile.largest_frame() + engine->templates_.stride()) +
-        RTE_PKTMBUF_HEADROOM);
-    const int node = rte_eth_dev_socket_id(device);
-    engine->pool_ = rte_pktmbuf_pool_create(fmt::format("send_{}", ++made).c_str(), kBuffers,
-                                            kCache, 0, room, node < 0 ? SOCKET_ID_ANY : node);
-    if (engine->pool_ == nullptr)
-        return Error{Error::Code::exhausted,
-                     fmt::format("no memory for {} packet buffers of {} octets: {}", kBuffers, room,
-                                 rte_strerror(rte_errno)),
-                     ""};
-    rte_mempool_obj_iter(engine->pool_, clear, nullptr);
+    auto pool = make_send_pool(device, profile.largest_frame() + engine->templates_.stride());
+    if (!pool) return pool.error();
+    engine->pool_ = *pool;
     return engine;
 }
 
@@ -197,35 +175,30 @@ void Engine::take(std::size_t link, rte_mbuf* packet, std::uint64_t now) {
     ++counts_.received;
     latency_.add(now - found->stamp.time);
     if (!arrivals_) return;
-    const std::uint8_t* ip = frame.data() + found->ip;
-    const bool tunnelled = found->side == Side::underlay;
-    bool right = found->vni == lane.vni && low_source(ip, found->v4) == lane.source &&
-                 low_destination(ip, found->v4) == lane.destination &&
-                 link == static_cast<std::size_t>(found->side);
-    if (tunnelled)
-        right =
-            right && low_destination(frame.data() + found->outer_ip, found->outer_v4) == lane.vtep;
-    if (!right) ++counts_.misdelivered;
+    if (!lane.place.is_of(frame, *found, static_cast<Side>(link))) ++counts_.misdelivered;
 }
 
 void Engine::take_other(std::size_t link, std::span<const std::uint8_t> frame) {
-    std::array<std::uint8_t, kAnswerOctets> out;
-    const std::size_t size = links_[link].responder.answer(frame, out);
-    if (size == 0) {
+    if (answer_neighbour(links_[link], pool_, frame))
+        ++counts_.answered;
+    else
         ++counts_.foreign;
-        return;
-    }
-    ++counts_.answered;
-    send_one(links_[link].device, pool_, std::span(out).first(size));
 }
 
 void Engine::drain(const Trial& trial) {
     const std::uint64_t hertz = rte_get_tsc_hz();
     const std::uint64_t begun = rte_rdtsc();
     const auto most = static_cast<std::uint64_t>(trial.drain * static_cast<double>(hertz));
+    const auto quiet = static_cast<std::uint64_t>(trial.quiet * static_cast<double>(hertz));
     const auto missing = [&] { return counts_.sent - counts_.refused > counts_.received; };
-    while (rte_rdtsc() - begun < most && missing()) {
+    std::uint64_t last = begun, received = counts_.received;
+    for (std::uint64_t now = begun; now - begun < most && now - last < quiet && missing();
+         now = rte_rdtsc()) {
         receive();
+        if (counts_.received != received) {
+            received = counts_.received;
+            last = now;
+        }
         progress_.received.store(counts_.received, std::memory_order_relaxed);
     }
     // Duplicates may still follow the last packet.
@@ -295,6 +268,35 @@ std::vector<std::uint32_t> Engine::open_flows(double rate) {
     }
     for (auto& lane : missing) lane = numbering_.flow(lane);
     return missing;
+}
+
+Result<rte_mempool*> make_send_pool(std::uint16_t device, std::size_t octets) {
+    static unsigned made = 0;
+    const auto room =
+        static_cast<std::uint16_t>(std::max<std::size_t>(2048, octets) + RTE_PKTMBUF_HEADROOM);
+    const int node = rte_eth_dev_socket_id(device);
+    auto* pool = rte_pktmbuf_pool_create(fmt::format("send_{}", ++made).c_str(), kBuffers, kCache,
+                                         0, room, node < 0 ? SOCKET_ID_ANY : node);
+    if (pool == nullptr)
+        return Error{Error::Code::exhausted,
+                     fmt::format("no memory for {} packet buffers of {} octets: {}", kBuffers, room,
+                                 rte_strerror(rte_errno)),
+                     ""};
+    rte_mempool_obj_iter(pool, clear, nullptr);
+    return pool;
+}
+
+std::array<LinkMacs, 2> link_macs(const std::vector<Link>& links) {
+    std::array<LinkMacs, 2> result{};
+    for (std::size_t i = 0; i < links.size(); ++i)
+        result[i] = {links[i].responder.own(), links[i].responder.gateway().value_or(MacAddress{})};
+    return result;
+}
+
+bool answer_neighbour(Link& link, rte_mempool* pool, std::span<const std::uint8_t> frame) {
+    std::array<std::uint8_t, kAnswerOctets> out;
+    const std::size_t size = link.responder.answer(frame, out);
+    return size != 0 && send_one(link.device, pool, std::span(out).first(size));
 }
 
 bool resolve(Link& link, rte_mempool* pool, double seconds) {

@@ -84,6 +84,11 @@ class Engine {
     std::size_t once_at_ = 0;
 };
 
+// Buffers to send from, all octets zero. Each holds `octets`.
+Result<rte_mempool*> make_send_pool(std::uint16_t device, std::size_t octets);
+std::array<LinkMacs, 2> link_macs(const std::vector<Link>& links);
+// Answers a frame that asks for one of the link's addresses; false if it does not.
+bool answer_neighbour(Link& link, rte_mempool* pool, std::span<const std::uint8_t> frame);
 // Asks for the gateway's MAC address until it is known; false after so many seconds.
 bool resolve(Link& link, rte_mempool* pool, double seconds);
 

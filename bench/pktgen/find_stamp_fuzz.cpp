@@ -14,9 +14,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto frame = std::make_unique<std::uint8_t[]>(size);
     std::copy_n(data, size, frame.get());
     const std::span<const std::uint8_t> octets(frame.get(), size);
+    if (const auto located = pktgen::locate(octets)) (void)pktgen::checksums_ok(octets, *located);
     const auto found = pktgen::find_stamp(octets);
     if (!found) return 0;
-    if (found->udp + wire::udp::kSize + pktgen::stamp::kSize > size) __builtin_trap();
-    (void)pktgen::checksums_ok(octets, *found);
+    if (found->l4 + wire::udp::kSize + pktgen::stamp::kSize > size) __builtin_trap();
     return 0;
 }

@@ -109,7 +109,8 @@ int main(int argc, char** argv) {
                    "the CPU core to send and receive on (default: the last)")
         ->type_name("N");
     app.add_option("--rate", rate,
-                   "packets a second, as 200k or 1.5M (default: --run and --soak "
+                   "packets (profiles of TCP: connections) a second, as 200k or 1.5M (default: "
+                   "--run and --soak "
                    "100k; the highest that --search tries: what the generator can)")
         ->type_name("RATE");
     app.add_option("--seconds", options.seconds,
@@ -173,6 +174,11 @@ int main(int argc, char** argv) {
     if (!network.empty()) {
         std::printf("%s\n", boost::json::serialize(pktgen::Network(profile).json()).c_str());
         return 0;
+    }
+    const bool tcp = profile.flows.protocol == Protocol::tcp;
+    if (tcp && (!pcap.empty() || !soak.empty() || !options.flows_file.empty())) {
+        std::fprintf(stderr, "sluice-pktgen: --soak, --pcap and --flows are for profiles of UDP\n");
+        return kRefused;
     }
     if (!pcap.empty()) return write_packets(profile, options, pcap);
     const auto stop = [](int) { pktgen::stop_running(); };

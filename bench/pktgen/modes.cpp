@@ -23,6 +23,10 @@ namespace json = boost::json;
 constexpr double kSelfTestSeconds = 1;
 constexpr double kOpeningRate = 100'000;
 constexpr double kSoakReport = 60;
+constexpr double kTrialSeconds = 2;
+constexpr double kConnectionRate = 10'000;
+constexpr std::uint64_t kFirstConnections = 10'000;
+constexpr const char* kUnit = "connections/s";
 // Flows that are named when they never arrive.
 constexpr std::size_t kNamed = 5;
 
@@ -55,6 +59,11 @@ class Session {
     void judge(const Measured& measured);
     void no_figure(const std::string& why);
     bool measure_itself();
+    bool measure_itself_connecting();
+    int execute_connections();
+    ConnectionsMeasured connect(const std::string& what, ConnectionTrial asked);
+    void run_connections();
+    void search_connections();
     bool open_flows();
     void run();
     void soak();
@@ -65,6 +74,7 @@ class Session {
     Network network_;
     std::unique_ptr<Rig> rig_;
     std::unique_ptr<Engine> engine_;
+    std::unique_ptr<ConnectionEngine> connector_;
     std::optional<double> own_limit_;
     json::object answer_;
     json::array reasons_;
@@ -210,29 +220,26 @@ void Session::soak() {
 
 void Session::search() {
     const std::vector<Goal> goals{{"NDR", 0}, {"loss 1e-5", 1e-5}, {"PDR", 0.005}};
-    constexpr double kTrialSeconds = 2;
-    constexpr int kTries = 3;  // when others took the core from the generator
+    constexpr int kTries = 2;  // when others took the core from the generator
     SearchLimits limits;
     limits.highest = kTrusted * *own_limit_;
     if (options_.rate > 0) limits.highest = std::min(limits.highest, options_.rate);
-    bool stopped = false;
-    const auto searched = pktgen::search(goals, limits, [&](double rate) {
+    const auto searched = pktgen::search(goals, limits, [&](double rate) -> std::optional<Outcome> {
         Trial asked;
         asked.rate = rate;
         asked.seconds = options_.seconds > 0 ? options_.seconds : kTrialSeconds;
         Outcome outcome;
-        for (int i = 0; i < kTries && !progress().stop; ++i) {
+        for (int i = 0; i < kTries; ++i) {
             const auto measured = trial(fmt::format("trying {}", rate_text(rate)), asked);
+            if (progress().stop) return std::nullopt;
             outcome = {rate, measured.offered(), measured.counts.loss(), measured.kept_up()};
             if (outcome.kept_up) break;
         }
-        stopped = progress().stop;
-        // What was interrupted ends the search: nothing passes any more.
-        return stopped ? Outcome{rate, rate, 1, true} : outcome;
+        return outcome;
     });
     answer_["search"] = to_json(searched);
-    say(to_text(searched));
-    if (stopped) return no_figure("interrupted");
+    say(to_text(searched, "pps"));
+    if (searched.ended) return no_figure("interrupted");
     for (const auto& found : searched.goals)
         if (found.open)
             no_figure(
@@ -249,11 +256,102 @@ void Session::search() {
     judge(measured);
 }
 
+ConnectionsMeasured Session::connect(const std::string& what, ConnectionTrial asked) {
+    ConnectionsMeasured result;
+    work(what, [&] { result = connector_->run(asked); });
+    return result;
+}
+
+bool Session::measure_itself_connecting() {
+    auto loop = ConnectionEngine::create(profile_, network_, rig_->loops(), progress());
+    if (!loop) {
+        refuse(loop.error());
+        return false;
+    }
+    connector_ = std::move(*loop);
+    ConnectionTrial asked;
+    asked.seconds = kSelfTestSeconds;
+    asked.arrivals = false;
+    const auto measured = connect("self-test", asked);
+    connector_.reset();
+    own_limit_ = measured.rate();
+    answer_["self_test"] = to_json(measured);
+    say(fmt::format("{}: looped back to itself\n{}", profile_.name, to_text(measured)));
+    if (measured.failed() != 0)
+        no_figure(fmt::format("looped back to itself, {} of {} connections failed",
+                              measured.failed(), measured.counts.opened));
+    return reasons_.empty();
+}
+
+void Session::run_connections() {
+    ConnectionTrial asked;
+    asked.rate = options_.rate > 0 ? options_.rate : kConnectionRate;
+    asked.connections = options_.packets;
+    asked.seconds = options_.seconds > 0 ? options_.seconds : options_.packets != 0 ? 3600 : 10;
+    const auto measured = connect("connecting", asked);
+    answer_["run"] = to_json(measured);
+    say(to_text(measured));
+    if (const auto why = not_a_figure(measured, own_limit_)) no_figure(*why);
+    if (measured.misdelivered != 0 || measured.corrupt != 0)
+        no_figure(fmt::format("{} segments were misdelivered, {} have a bad checksum",
+                              measured.misdelivered, measured.corrupt));
+}
+
+void Session::search_connections() {
+    const std::vector<Goal> goals{
+        {"none failed", 0}, {"1e-5 failed", 1e-5}, {"0.5 % failed", 0.005}};
+    SearchLimits limits;
+    limits.lowest = 100;
+    limits.highest = kTrusted * *own_limit_;
+    if (options_.rate > 0) limits.highest = std::min(limits.highest, options_.rate);
+    const auto searched = pktgen::search(goals, limits, [&](double rate) -> std::optional<Outcome> {
+        ConnectionTrial asked;
+        asked.rate = rate;
+        asked.seconds = options_.seconds > 0 ? options_.seconds : kTrialSeconds;
+        const auto measured = connect(fmt::format("trying {}", rate_text(rate, kUnit)), asked);
+        if (progress().stop) return std::nullopt;
+        const auto opened = static_cast<double>(measured.counts.opened);
+        return Outcome{rate, opened / measured.seconds,
+                       static_cast<double>(measured.failed()) / std::max(1.0, opened),
+                       measured.kept_up()};
+    });
+    answer_["search"] = to_json(searched);
+    say(to_text(searched, kUnit));
+    if (searched.ended) return no_figure("interrupted");
+    for (const auto& found : searched.goals)
+        if (found.open)
+            no_figure(
+                fmt::format("{}: no higher rate could be offered and told from the "
+                            "generator's own limit",
+                            found.goal.name));
+}
+
+int Session::execute_connections() {
+    if (!measure_itself_connecting() || options_.mode == Mode::self_test) return finish(0);
+    auto links = rig_->links(options_.wait);
+    if (!links) return refuse(links.error());
+    auto engine = ConnectionEngine::create(profile_, network_, std::move(*links), progress());
+    if (!engine) return refuse(engine.error());
+    connector_ = std::move(*engine);
+    // One connection of each of the first flows: the gateway's neighbours are known then.
+    ConnectionTrial first;
+    first.rate = kConnectionRate;
+    first.connections = std::min<std::uint64_t>(network_.flows(), kFirstConnections);
+    first.seconds = 60;
+    connect("opening flows", first);
+    if (options_.mode == Mode::search)
+        search_connections();
+    else
+        run_connections();
+    return finish(0);
+}
+
 int Session::finish(int status) {
     answer_["figure"] = reasons_.empty();
     answer_["why_not"] = reasons_;
     if (options_.json) std::printf("%s\n", json::serialize(answer_).c_str());
     engine_.reset();
+    connector_.reset();
     if (status == 0 && !reasons_.empty()) status = 1;
     return status;
 }
@@ -264,6 +362,7 @@ int Session::execute() {
         Rig::open(profile_, options_.core, self_test ? Devices::loops : Devices::profile_and_loops);
     if (!rig) return refuse(rig.error());
     rig_ = std::move(*rig);
+    if (profile_.flows.protocol == Protocol::tcp) return execute_connections();
     if (!measure_itself() || self_test) return finish(0);
     auto links = rig_->links(options_.wait);
     if (!links) return refuse(links.error());

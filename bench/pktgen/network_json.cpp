@@ -10,15 +10,16 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kUdp = 17;
-
 // Ids count from 1; a VPC has two subnets and two groups: its clients', its servers'.
 std::uint32_t pair_id(std::uint32_t vpc, bool client) {
     return 2 * vpc + (client ? 1 : 2);
 }
 
-json::object rule(const char* direction, std::uint16_t port, const std::string& remote) {
-    json::object result{{"direction", direction}, {"protocol", kUdp}, {"ports", {port, port}}};
+json::object rule(const char* direction, Protocol protocol, std::uint16_t port,
+                  const std::string& remote) {
+    json::object result{{"direction", direction},
+                        {"protocol", static_cast<int>(protocol)},
+                        {"ports", {port, port}}};
     if (!remote.empty()) result["remote"] = remote;
     return result;
 }
@@ -30,6 +31,7 @@ json::value Network::json() const {
     json::array vpcs, hosts, subnets, groups, all;
     const auto to = profile_.flows.to;
     const auto port = profile_.flows.server_port;
+    const auto protocol = profile_.flows.protocol;
     const bool peer = to == Destination::peer;
     const auto pool = to_string(tenants.elastic_pool);
     const auto text = [&](bool client) { return to_string(subnet(tenants.family, client)); };
@@ -47,8 +49,8 @@ json::value Network::json() const {
                                {"mac", to_string(kSubnetGateway)},
                                {"mtu", mtu}});
             json::array rules;
-            rules.push_back(client ? rule("egress", port, reachable)
-                                   : rule("ingress", port, peer ? text(true) : pool));
+            rules.push_back(client ? rule("egress", protocol, port, reachable)
+                                   : rule("ingress", protocol, port, peer ? text(true) : pool));
             groups.push_back({{"id", pair_id(vpc, client)}, {"rules", std::move(rules)}});
         }
     }

@@ -82,14 +82,23 @@ void read_flows(Table table, Profile& profile) {
     flows.exponent = table.number("exponent", 0, 4, 1);
     if (flows.distribution != Distribution::zipf)
         table.refuse("exponent", "only distribution = \"zipf\" has one; remove the key");
-    // One protocol so far; named, so that a profile does not change its meaning later.
-    table.choice("protocol", {"udp"}, "udp");
+    flows.protocol =
+        table.choice("protocol", {"udp", "tcp"}, "udp") == "tcp" ? Protocol::tcp : Protocol::udp;
     flows.server_port = static_cast<std::uint16_t>(take(table, "server_port", 1, 65535, 443));
     flows.reverse_percent = take(table, "reverse_percent", 0, 100, 0);
+    if (flows.protocol == Protocol::tcp) {
+        constexpr std::string_view kWhy =
+            "protocol = \"tcp\" makes connections, flow by flow, both "
+            "ways; remove the key";
+        for (const auto* key : {"reverse_percent", "distribution"}) table.refuse(key, kWhy);
+    }
     table.finish(kExample);
 }
 
 void read_frames(Table table, Profile& profile) {
+    if (profile.flows.protocol == Protocol::tcp)
+        for (const auto* key : {"mix", "size"})
+            table.refuse(key, "segments of protocol = \"tcp\" carry no data; remove the key");
     const bool v6 = profile.tenants.family == Family::ipv6;
     const auto least = v6 ? kLeastIpv6Frame : kLeastIpv4Frame;
     const auto mix = table.choice("mix", {"fixed", "imix"}, "fixed");

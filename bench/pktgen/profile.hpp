@@ -72,7 +72,8 @@ struct Profile {
         Distribution distribution = Distribution::round_robin;
         double exponent = 1;
         std::uint16_t server_port = 443;
-        unsigned reverse_percent = 0;  // of the packets, from the server to the client
+        Protocol protocol = Protocol::udp;  // or TCP: connections of six packets
+        unsigned reverse_percent = 0;       // of the packets, from the server to the client
     } flows;
     struct {
         std::uint32_t hosts = 1;

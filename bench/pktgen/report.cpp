@@ -12,6 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr const char* kConnections = "connections/s";
 constexpr std::pair<const char*, double> kQuantiles[] = {
     {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999}};
 
@@ -19,27 +20,66 @@ std::string row(std::string_view name, const std::string& value) {
     return fmt::format("  {:<14} {}\n", name, value);
 }
 
+std::string latency_row(std::string_view name, const Histogram& histogram, double hertz) {
+    if (histogram.count() == 0) return "";
+    const auto text = [&](std::uint64_t cycles) {
+        return fmt::format("{:.1f}", static_cast<double>(cycles) * 1e6 / hertz);
+    };
+    std::string latency = fmt::format("min {}", text(histogram.least()));
+    for (const auto& [quantile, fraction] : kQuantiles)
+        latency += fmt::format(", {} {}", quantile, text(histogram.quantile(fraction)));
+    return row(name, fmt::format("{}, max {} us", latency, text(histogram.most())));
+}
+
+json::object latency_json(const Histogram& histogram, double hertz) {
+    json::object latency;
+    if (histogram.count() == 0) return latency;
+    const auto value = [&](std::uint64_t cycles) {
+        return static_cast<double>(cycles) * 1e6 / hertz;
+    };
+    latency["min"] = value(histogram.least());
+    for (const auto& [name, fraction] : kQuantiles)
+        latency[name] = value(histogram.quantile(fraction));
+    latency["max"] = value(histogram.most());
+    return latency;
+}
+
 }  // namespace
 
-std::string rate_text(double rate) {
-    return rate >= 1e5 ? fmt::format("{:.3f} Mpps", rate / 1e6) : fmt::format("{:.0f} pps", rate);
+std::string rate_text(double rate, const char* unit) {
+    if (rate < 1e5) return fmt::format("{:.0f} {}", rate, unit);
+    return fmt::format("{:.3f} {}{}", rate / 1e6, unit[0] == 'p' ? "M" : "million ", unit);
 }
+
+namespace {
+
+std::optional<std::string> own_limit_set(double rate, std::optional<double> own_limit,
+                                         const char* unit) {
+    if (!own_limit || rate <= kTrusted * *own_limit) return std::nullopt;
+    return fmt::format("{} is above {:.0f} % of the generator's own limit, {}",
+                       rate_text(rate, unit), kTrusted * 100, rate_text(*own_limit, unit));
+}
+
+}  // namespace
 
 std::optional<std::string> not_a_figure(const Measured& measured, std::optional<double> own_limit) {
     if (!measured.kept_up())
         return fmt::format("the generator fell behind: it skipped {} of {} packets that were due",
                            measured.counts.skipped, measured.counts.skipped + measured.counts.sent);
-    if (own_limit && measured.offered() > kTrusted * *own_limit)
-        return fmt::format("{} is above {:.0f} % of the generator's own limit, {}",
-                           rate_text(measured.offered()), kTrusted * 100, rate_text(*own_limit));
-    return std::nullopt;
+    return own_limit_set(measured.offered(), own_limit, "pps");
+}
+
+std::optional<std::string> not_a_figure(const ConnectionsMeasured& measured,
+                                        std::optional<double> own_limit) {
+    if (!measured.kept_up())
+        return fmt::format(
+            "the generator fell behind: it skipped {} of {} connections that were due",
+            measured.skipped, measured.skipped + measured.counts.opened);
+    return own_limit_set(measured.rate(), own_limit, kConnections);
 }
 
 std::string to_text(const Measured& measured) {
     const auto& counts = measured.counts;
-    const auto cycles = [&](std::uint64_t value) {
-        return fmt::format("{:.1f}", measured.microseconds(value));
-    };
     std::string result;
     result += row("offered",
                   fmt::format("{} for {:.2f} s, {:.3f} Gbit/s of frames",
@@ -59,23 +99,11 @@ std::string to_text(const Measured& measured) {
     result +=
         row("flows", fmt::format("{} directions sent, {} with loss, of {} nothing arrived",
                                  measured.lanes_used, measured.lanes_lossy, measured.lanes_silent));
-    if (measured.latency.count() == 0) return result;
-    std::string latency = fmt::format("min {}", cycles(measured.latency.least()));
-    for (const auto& [name, fraction] : kQuantiles)
-        latency += fmt::format(", {} {}", name, cycles(measured.latency.quantile(fraction)));
-    latency += fmt::format(", max {} us", cycles(measured.latency.most()));
-    return result + row("latency", latency);
+    return result + latency_row("latency", measured.latency, measured.hertz);
 }
 
 json::object to_json(const Measured& measured) {
     const auto& counts = measured.counts;
-    json::object latency;
-    if (measured.latency.count() != 0) {
-        latency["min"] = measured.microseconds(measured.latency.least());
-        for (const auto& [name, fraction] : kQuantiles)
-            latency[name] = measured.microseconds(measured.latency.quantile(fraction));
-        latency["max"] = measured.microseconds(measured.latency.most());
-    }
     return {{"asked_pps", measured.asked.rate},
             {"offered_pps", measured.offered()},
             {"seconds", measured.seconds},
@@ -96,16 +124,51 @@ json::object to_json(const Measured& measured) {
              {{"sent", measured.lanes_used},
               {"with_loss", measured.lanes_lossy},
               {"silent", measured.lanes_silent}}},
-            {"latency_us", std::move(latency)}};
+            {"latency_us", latency_json(measured.latency, measured.hertz)}};
 }
 
-std::string to_text(const Searched& searched) {
+std::string to_text(const ConnectionsMeasured& measured) {
+    const auto& counts = measured.counts;
+    std::string result;
+    result +=
+        row("completed", fmt::format("{}, for {:.2f} s", rate_text(measured.rate(), kConnections),
+                                     measured.seconds));
+    result += row("connections",
+                  fmt::format("{} opened, {} answered, {} complete, {} failed", counts.opened,
+                              counts.answered, counts.completed, measured.failed()));
+    result += row("segments", fmt::format("{} sent, of which the device had no room for {}, {} "
+                                          "unexpected, {} misdelivered, {} with a bad checksum",
+                                          measured.sent, measured.refused, counts.unexpected,
+                                          measured.misdelivered, measured.corrupt));
+    return result + latency_row("duration", measured.duration, measured.hertz);
+}
+
+json::object to_json(const ConnectionsMeasured& measured) {
+    const auto& counts = measured.counts;
+    return {{"asked_connections_per_second", measured.asked},
+            {"connections_per_second", measured.rate()},
+            {"seconds", measured.seconds},
+            {"opened", counts.opened},
+            {"answered", counts.answered},
+            {"completed", counts.completed},
+            {"failed", measured.failed()},
+            {"unexpected", counts.unexpected},
+            {"sent", measured.sent},
+            {"refused", measured.refused},
+            {"skipped", measured.skipped},
+            {"misdelivered", measured.misdelivered},
+            {"bad_checksum", measured.corrupt},
+            {"duration_us", latency_json(measured.duration, measured.hertz)}};
+}
+
+std::string to_text(const Searched& searched, const char* unit) {
     std::string result;
     for (const auto& found : searched.goals) {
-        std::string value = "not even at the lowest rate";
+        std::string value =
+            searched.ended ? "not known: ended too early" : "not even at the lowest rate";
         if (found.rate)
             value = fmt::format("{}{}, loss {:.2e}", found.open ? "no figure: at least " : "",
-                                rate_text(*found.rate), found.loss);
+                                rate_text(*found.rate, unit), found.loss);
         result += row(found.goal.name, value);
     }
     return result;

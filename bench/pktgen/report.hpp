@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "bench/pktgen/connection_engine.hpp"
 #include "bench/pktgen/search.hpp"
 #include "bench/pktgen/templates.hpp"
 #include "bench/pktgen/trial.hpp"
@@ -21,12 +22,16 @@ inline constexpr double kTrusted = 0.9;
 
 std::string to_text(const Measured& measured);
 boost::json::object to_json(const Measured& measured);
-std::string to_text(const Searched& searched);
+std::optional<std::string> not_a_figure(const ConnectionsMeasured& measured,
+                                        std::optional<double> own_limit);
+std::string to_text(const ConnectionsMeasured& measured);
+boost::json::object to_json(const ConnectionsMeasured& measured);
+std::string to_text(const Searched& searched, const char* unit);
 boost::json::object to_json(const Searched& searched);
 // Comma-separated: flow, direction, sent, received, lost, duplicates, reordered, too_old.
 std::string flows_csv(std::span<const Lane> lanes, const Lanes& numbering);
 
-// "1.234 Mpps"
-std::string rate_text(double packets_a_second);
+// "1.234 Mpps"; `unit`: "pps" or "connections/s".
+std::string rate_text(double a_second, const char* unit = "pps");
 
 }  // namespace sluice::pktgen

@@ -28,21 +28,24 @@ Bounds bounds(const std::vector<Outcome>& trials, double loss) {
 
 }  // namespace
 
-Searched search(const std::vector<Goal>& goals, const SearchLimits& limits,
-                const std::function<Outcome(double rate)>& trial) {
+Searched search(const std::vector<Goal>& goals, const SearchLimits& limits, const TryRate& trial) {
     constexpr int kMostTrials = 24;  // of a goal; a bound, for outcomes are not monotonous
     Searched result;
     double ceiling = limits.highest;
     const auto attempt = [&](double rate) {
-        result.trials.push_back(trial(rate));
-        const auto& last = result.trials.back();
+        const auto last = result.ended ? std::nullopt : trial(rate);
+        if (!last) {
+            result.ended = true;
+            return;
+        }
+        result.trials.push_back(*last);
         // What the generator cannot send it need not try again.
-        if (!last.kept_up) ceiling = std::min(ceiling, last.asked * 0.9);
+        if (!last->kept_up) ceiling = std::min({ceiling, last->asked * 0.9, last->offered});
     };
     attempt(ceiling);
     for (const auto& goal : goals) {
         Found found{goal, {}, 0, false};
-        for (int i = 0; i < kMostTrials; ++i) {
+        for (int i = 0; i < kMostTrials && !result.ended; ++i) {
             const auto [lower, upper] = bounds(result.trials, goal.loss);
             double top = upper != nullptr ? upper->offered : ceiling;
             const double bottom = lower != nullptr ? lower->offered : limits.lowest;
@@ -66,7 +69,7 @@ Searched search(const std::vector<Goal>& goals, const SearchLimits& limits,
         if (lower != nullptr) {
             found.rate = lower->offered;
             found.loss = lower->loss;
-            found.open = upper == nullptr ||
+            found.open = result.ended || upper == nullptr ||
                          upper->offered - lower->offered > 3 * limits.width * upper->offered;
         }
         result.goals.push_back(std::move(found));

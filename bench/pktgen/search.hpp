@@ -43,9 +43,12 @@ struct SearchLimits {
 struct Searched {
     std::vector<Found> goals;
     std::vector<Outcome> trials;  // in their order
+    bool ended = false;           // by the trial, before the bounds had met
 };
 
-Searched search(const std::vector<Goal>& goals, const SearchLimits& limits,
-                const std::function<Outcome(double rate)>& trial);
+// Returns nothing to end the search: then no goal has a figure.
+using TryRate = std::function<std::optional<Outcome>(double rate)>;
+
+Searched search(const std::vector<Goal>& goals, const SearchLimits& limits, const TryRate& trial);
 
 }  // namespace sluice::pktgen

@@ -66,3 +66,14 @@ TEST_CASE("nothing is found where even the lowest rate loses") {
     CHECK(!searched.goals[0].open);
     CHECK(searched.trials.back().asked < 1'011);
 }
+
+TEST_CASE("a search that is ended has no figure, and says what it has seen so far") {
+    int left = 4;
+    const auto searched = search(kGoals, kLimits, [&](double rate) -> std::optional<Outcome> {
+        if (left-- == 0) return std::nullopt;
+        return carries(rate, 4e6);
+    });
+    CHECK(searched.ended);
+    CHECK(searched.trials.size() == 4);
+    for (const auto& found : searched.goals) CHECK((!found.rate || found.open));
+}

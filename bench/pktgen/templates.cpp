@@ -54,7 +54,7 @@ Templates::Layout Templates::layout(const Profile& profile, Side side, const Lin
     const std::size_t around =
         tunnelled ? ethernet::kSize + ip_header(outer) + udp::kSize + vxlan::kSize : 0;
     result.inner_ip = static_cast<std::uint16_t>(around + ethernet::kSize);
-    result.udp = static_cast<std::uint16_t>(result.inner_ip + ip_header(inner));
+    result.l4 = static_cast<std::uint16_t>(result.inner_ip + ip_header(inner));
 
     std::vector<b::Layer> layers;
     if (tunnelled) {
@@ -81,13 +81,21 @@ Templates::Layout Templates::layout(const Profile& profile, Side side, const Lin
                                     .flags_and_offset = ipv4::kDontFragment});
     else
         layers.emplace_back(b::Ipv6{.source = zero6, .destination = zero6});
+    result.tcp = profile.flows.protocol == Protocol::tcp;
+    if (result.tcp) {
+        layers.emplace_back(b::Tcp{.sequence = 0, .acknowledgement = 0, .flags = 0});
+        result.prototype = b::packet(layers);
+        result.sizes.resize(1);
+        result.sizes[0].octets = static_cast<std::uint16_t>(result.prototype.size());
+        return result;
+    }
     layers.emplace_back(b::Udp{});
     const std::size_t payload = base - kFcs - ethernet::kSize - ip_header(inner) - udp::kSize;
     b::Bytes stamped(payload);
     begin_stamp(stamped.data(), 0);
     layers.emplace_back(b::Payload{std::move(stamped)});
     result.prototype = b::packet(layers);
-    result.prototype.resize(result.udp + udp::kSize + stamp::kSize);
+    result.prototype.resize(result.l4 + udp::kSize + stamp::kSize);
 
     const std::uint8_t* frame = result.prototype.data();
     for (const auto& share : profile.frames) {
@@ -112,9 +120,9 @@ Templates::Layout Templates::layout(const Profile& profile, Side side, const Lin
         const std::size_t at = result.inner_ip + (result.inner_v4 ? ipv4::kLength : ipv6::kLength);
         size.inner_length = longer(at);
         size.inner_change = change(at, size.inner_length, 1);
-        size.udp = longer(result.udp + udp::kLength);
+        size.udp = longer(result.l4 + udp::kLength);
         // Twice: its own field and the pseudo-header's.
-        size.udp_change = change(result.udp + udp::kLength, size.udp, 2);
+        size.udp_change = change(result.l4 + udp::kLength, size.udp, 2);
         result.sizes.push_back(size);
     }
     return result;
@@ -136,17 +144,18 @@ void Templates::make(std::uint8_t* out, const Layout& layout, const Frame& frame
         store(inner + ethernet::kSource, frame.source_mac);
     }
     std::uint8_t* ip = out + layout.inner_ip;
-    std::uint8_t* udp_header = out + layout.udp;
+    std::uint8_t* l4 = out + layout.l4;
     ChecksumDelta delta;
     put_source(ip, layout.inner_v4, frame.source, delta);
     put_destination(ip, layout.inner_v4, frame.destination, delta);
     if (layout.inner_v4) apply(ip + ipv4::kChecksum, delta);
-    put_port(udp_header + udp::kSource, frame.source_port, delta);
-    put_port(udp_header + udp::kDestination, frame.destination_port, delta);
+    put_port(l4 + udp::kSource, frame.source_port, delta);
+    put_port(l4 + udp::kDestination, frame.destination_port, delta);
+    if (layout.tcp) return apply(l4 + tcp::kChecksum, delta);
     // The prototype's lane is 0.
     delta.replace(be32::from_raw(0), be32::from_raw(lane));
-    begin_stamp(udp_header + udp::kSize, lane);
-    apply(udp_header + udp::kChecksum, delta);
+    begin_stamp(l4 + udp::kSize, lane);
+    apply(l4 + udp::kChecksum, delta);
 }
 
 Templates::Templates(const Profile& profile, const Network& network,
@@ -182,10 +191,28 @@ std::uint16_t Templates::write(std::uint8_t* out, std::uint32_t lane, std::size_
         std::uint8_t* ip = out + layout.inner_ip;
         store(ip + (layout.inner_v4 ? ipv4::kLength : ipv6::kLength), be16{size.inner_length});
         if (layout.inner_v4) apply(ip + ipv4::kChecksum, ChecksumDelta(size.inner_change));
-        store(out + layout.udp + udp::kLength, be16{size.udp});
+        store(out + layout.l4 + udp::kLength, be16{size.udp});
     }
-    finish_stamp(out + layout.udp, sequence, time, size.udp_change);
+    finish_stamp(out + layout.l4, sequence, time, size.udp_change);
     return size.octets;
+}
+
+std::uint16_t Templates::write_segment(std::uint8_t* out, std::uint32_t lane,
+                                       std::uint32_t sequence, std::uint32_t acknowledgement,
+                                       std::uint8_t flags) const {
+    const Layout& layout = layouts_[static_cast<std::size_t>(side(lane))];
+    std::memcpy(out, octets_.data() + stride_ * lane, stride_);
+    std::uint8_t* header = out + layout.l4;
+    store(header + tcp::kSequence, be32{sequence});
+    store(header + tcp::kAcknowledgement, be32{acknowledgement});
+    header[tcp::kFlags] = flags;
+    // All three are zero in the template.
+    ChecksumDelta delta;
+    delta.replace(be32{0}, be32{sequence});
+    delta.replace(be32{0}, be32{acknowledgement});
+    delta.replace(be16{0}, be16{flags});
+    apply(header + tcp::kChecksum, delta);
+    return layout.sizes[0].octets;
 }
 
 }  // namespace sluice::pktgen

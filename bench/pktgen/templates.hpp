@@ -27,7 +27,9 @@ struct Lanes {
     std::uint32_t ways = 1;  // 1: forward only
 
     explicit Lanes(const Profile& profile)
-        : flows(profile.flows.count), ways(profile.flows.reverse_percent == 0 ? 1 : 2) {}
+        : flows(profile.flows.count),
+          ways(profile.flows.reverse_percent != 0 || profile.flows.protocol == Protocol::tcp ? 2
+                                                                                             : 1) {}
     [[nodiscard]] std::uint32_t count() const { return flows * ways; }
     [[nodiscard]] std::uint32_t of(std::uint32_t flow, Way way) const {
         return flow * ways + (way == Way::forward ? 0 : 1);
@@ -50,6 +52,9 @@ class Templates {
     // without FCS.
     std::uint16_t write(std::uint8_t* out, std::uint32_t lane, std::size_t share,
                         std::uint32_t sequence, std::uint64_t time) const;
+    // The same of a profile of TCP: a segment without data.
+    std::uint16_t write_segment(std::uint8_t* out, std::uint32_t lane, std::uint32_t sequence,
+                                std::uint32_t acknowledgement, std::uint8_t flags) const;
     [[nodiscard]] Side side(std::uint32_t lane) const {
         return uplink_reverse_ && lanes_.way(lane) == Way::reverse ? Side::uplink : Side::underlay;
     }
@@ -63,7 +68,8 @@ class Templates {
     };
     struct Layout {
         std::uint16_t inner_ip = 0;  // offsets
-        std::uint16_t udp = 0;
+        std::uint16_t l4 = 0;
+        bool tcp = false;
         bool outer_v4 = false;  // an outer header with a checksum
         bool outer = false;
         bool inner_v4 = true;

@@ -58,7 +58,7 @@ void check_all(const std::string& text) {
             CHECK(checksums_ok(frame, *found));
             ++frame[octets - 1U];
             CHECK(!checksums_ok(frame, *found));
-            for (std::size_t cut = 0; cut < found->udp + 8U + stamp::kSize; ++cut)
+            for (std::size_t cut = 0; cut < found->l4 + 8U + stamp::kSize; ++cut)
                 REQUIRE(!find_stamp(std::span(frame).first(cut)));
         }
     }
@@ -92,4 +92,28 @@ TEST_CASE("frames of the internet's hosts are plain ones on the uplink") {
         kPort +
         "[[port]]\nrole = \"uplink\"\ndevice = \"net_null1\"\n"
         "gateway = \"198.51.100.1\"\naddress = \"198.51.100.254\"\n");
+}
+TEST_CASE("segments of connections have what they are given, and right checksums") {
+    for (const std::string& more : {std::string{}, std::string{"[tenants]\nfamily = \"ipv6\"\n"}}) {
+        const auto [profile, problems] =
+            read("name = \"x\"\n" + more + "[flows]\ncount = 5\nprotocol = \"tcp\"\n" + kPort);
+        REQUIRE(problems.empty());
+        const Network network(profile);
+        const Templates templates(profile, network, {kUnderlay, kUplink});
+        const Lanes lanes(profile);
+        REQUIRE(lanes.count() == 10);
+        for (std::uint32_t lane = 0; lane < lanes.count(); ++lane) {
+            std::vector<std::uint8_t> frame(256);
+            frame.resize(templates.write_segment(frame.data(), lane, 0x89abcdef, 0xfedcba98, 0x12));
+            const auto found = locate(frame);
+            REQUIRE(found);
+            CHECK(found->protocol == 6);
+            CHECK(checksums_ok(frame, *found));
+            const std::uint8_t* header = frame.data() + found->l4;
+            CHECK(wire::load32(header + wire::tcp::kSequence).host() == 0x89abcdef);
+            CHECK(wire::load32(header + wire::tcp::kAcknowledgement).host() == 0xfedcba98);
+            CHECK(header[wire::tcp::kFlags] == 0x12);
+            CHECK(frame.size() == found->l4 + wire::tcp::kSize);
+        }
+    }
 }

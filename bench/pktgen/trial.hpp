@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bench/pktgen/find_stamp.hpp"
 #include "bench/pktgen/histogram.hpp"
 #include "bench/pktgen/sequence.hpp"
 
@@ -15,8 +16,9 @@ struct Trial {
     double rate = 0;            // packets a second; 0: as many as the generator can
     double seconds = 1;         // how long it sends
     std::uint64_t packets = 0;  // ends after so many; 0: after the time alone
-    double drain = 2;      // seconds to wait at most for the last packets; less if none is missing
-    bool arrivals = true;  // each packet must arrive where and as the network says
+    double drain = 2;           // seconds to wait at most for the last packets, if some are missing
+    double quiet = 0.3;         // ... and at most for the next one
+    bool arrivals = true;       // each packet must arrive where and as the network says
     // Sends one packet of each of these lanes instead, once, and nothing else.
     const std::vector<std::uint32_t>* once = nullptr;
 };
@@ -28,8 +30,7 @@ struct alignas(64) Lane {
     std::uint32_t duplicates = 0;
     std::uint32_t reordered = 0;
     std::uint32_t too_old = 0;  // arrived too late to say which of the three
-    // Where it must arrive: low 32 bits of the addresses; VNI 0: on the uplink.
-    std::uint32_t vtep = 0, vni = 0, source = 0, destination = 0;
+    Place place;
     Sequence sequence;
 
     [[nodiscard]] std::uint32_t lost() const {
@@ -77,9 +78,6 @@ struct Measured {
     // The generator sent what was asked: all but one in two hundred.
     [[nodiscard]] bool kept_up() const {
         return counts.skipped * 200 <= counts.sent + counts.skipped;
-    }
-    [[nodiscard]] double microseconds(std::uint64_t cycles) const {
-        return static_cast<double>(cycles) * 1e6 / hertz;
     }
 };
 

@@ -119,6 +119,24 @@ def through(bench, name):
         bench.stop()
 
 
+def connections(bench):
+    """Six packets each, both ends: every connection is complete."""
+    path = bench.profile("connections")
+    bench.start(path)
+    try:
+        done = pktgen("--run", path, "--core", 0, "--rate", 1000, "--packets", 1000, "--json")
+        run = json.loads(done.stdout).get("run", {}) if done.stdout.startswith("{") else {}
+        right = {"opened": 1000, "answered": 1000, "completed": 1000, "failed": 0, "sent": 6000,
+                 "misdelivered": 0, "bad_checksum": 0}
+        wrong = [f"{key} {run.get(key)}, expected {value}" for key, value in right.items()
+                 if run.get(key) != value]
+        result("every-connection-is-complete", "; ".join(wrong) + done.stderr[-200:] if wrong else
+               "" if done.returncode == 0 else f"status {done.returncode}: {done.stdout}",
+               f"p50 {run['duration_us']['p50']:.0f} us" if run.get("duration_us") else "")
+    finally:
+        bench.stop()
+
+
 def unknown_vpc(bench):
     """The gateway knows one VPC less than the generator sends for."""
     bench.start(bench.profile("elastic", lambda text: text.replace("vpcs = 8", "vpcs = 7")))
@@ -146,7 +164,7 @@ def alone(bench):
     result("without-a-gateway-it-says-so", "" if done.returncode == 2
            and "port[0].device: the device does not start" in done.stderr
            else f"status {done.returncode}: {done.stderr}", done.stderr)
-    for name in ("elastic", "internet", "peers-ipv6"):
+    for name in ("connections", "elastic", "internet", "peers-ipv6"):
         done = pktgen("--check", bench.profile(name))
         result(f"check-{name}", "" if done.returncode == 0 else done.stderr, done.stdout)
     bad = bench.profile("elastic", lambda text: text.replace("count = 1000", "count = 0"))
@@ -174,7 +192,7 @@ def capture_file(bench):
 def main():
     with tempfile.TemporaryDirectory(prefix="pktgen-") as folder:
         bench = Bench(folder)
-        for job in (alone, capture_file, unknown_vpc,
+        for job in (alone, capture_file, unknown_vpc, connections,
                     *(lambda bench, name=name: through(bench, name)
                       for name in ("elastic", "peers-ipv6", "internet"))):
             try:
