@@ -291,7 +291,9 @@ class Traffic:
                 p["options"] = f"0204{p['mss']:04x}" + p.get("options", "")
         if not p["flags"] & 16 or self.chance(0.3):
             p["length"] = 0
-        start = rng.choice((1, 1000, (1 << 31) - 2, tcp.MODULUS - 3, rng.getrandbits(32)))
+        # Some wrap, and some to exactly 0.
+        start = rng.choice((0, 1, 1000, (1 << 31) - 2, tcp.MODULUS - 1, tcp.MODULUS - 2, tcp.MODULUS - 9,
+                            rng.getrandbits(32)))
         own = t.sent[end] if t and t.sent[end] is not None else start
         wanted = t.acked[1 - end] if t and t.acked[1 - end] is not None else own
         other = t.sent[1 - end] if t and t.sent[1 - end] is not None else 77
@@ -309,11 +311,7 @@ class Traffic:
         p["ack"] = other if self.chance(0.8) else (other + rng.choice((-1, 1, -1000, 1000))) % tcp.MODULUS
         if not p["flags"] & 16:
             p["ack"] = 0
-        # The product's marks have no room for "nothing seen yet" beside a number that is zero.
         p.setdefault("length", rng.choice((0, 1, 8, 33)))
-        p["ack"] += p["flags"] & 16 != 0 and p["ack"] == 0
-        counted = p["length"] + bool(p["flags"] & 2) + bool(p["flags"] & 1)
-        p["seq"] = (p["seq"] + ((p["seq"] + counted) % tcp.MODULUS == 0)) % tcp.MODULUS
 
     def neighbour(self, p, vni):
         """Somebody else of the VPC sends it, as itself."""
@@ -330,8 +328,6 @@ class Traffic:
     def in_pieces(self, p):
         """The first of the fragments of a packet; the others come later, or not, or twice."""
         rng = self.random
-        if p.get("seq", 0) > tcp.MODULUS - 300:  # for the same reason as in segment()
-            return p
         p = {**p, "df": False, "length": rng.choice((40, 64, 100)), "options": "", "scale": None}
         p.pop("mss", None)
         size = octets.ip_length(p) - (20 if "." in p["source"] else 40)
