@@ -31,6 +31,7 @@ enum ConnectionFlag : std::uint32_t {
     // That side's groups need not allow it any more: the rule that did wants it so.
     kEgressPersists = 1U << 18,
     kIngressPersists = 1U << 19,
+    kPickedUp = 1U << 20,  // in its middle, after a restart: nobody has seen its handshake
     // Ports of NAT gateways that it holds (port_table.hpp): the one that its first packet leaves
     // with; that one's {port, remote} (remote_table.hpp); the one that its first packet came to.
     kNatSource = 1U << 21,

@@ -204,6 +204,9 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
     const bool endpoint_counts = plan.installs && limits.take(claim);
     const std::uint32_t flags = (claim.half_open ? session::kHalfOpen : 0U) |
                                 (endpoint_counts ? session::kEndpointCounts : 0U) |
+                                (tcp_state == session::TcpState::established
+                                     ? static_cast<std::uint32_t>(session::kPickedUp)
+                                     : 0U) |
                                 persistence(plan) | ports.flags() | scales;
     const auto refused = [&](DropReason reason) -> Committed {
         if (plan.installs) limits.release(claim, endpoint_counts);

@@ -52,6 +52,19 @@ session::TcpSegment segment_of(const Item& item) {
     return segment;
 }
 
+// Why the packet may not open a connection, were there none.
+Drop refused_opening(Worker::State& state, const Item& item) {
+    if (state.snapshot == nullptr) return {DropReason::not_ready, {}, nullptr};
+    const Packet packet = wire::to_packet(contiguous(item.mbuf), item.headers, item.port);
+    if (const Drop refused = charge(state, packet); refused.reason != DropReason::none)
+        return refused;
+    const policy::Plan plan =
+        state.shared.walk(*state.snapshot, packet, policy::WalkMode::packet, nullptr);
+    state.counters.walks.add(1);
+    return {plan.verdict == policy::Verdict::forward ? DropReason::none : plan.reason, plan.zone,
+            nullptr};
+}
+
 // `believed`: what the segment says of its sender's progress is to be noted.
 template <class Family>
 Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex index,
@@ -67,6 +80,13 @@ Outcome track_tcp(Worker::State& state, const Item& item, session::FlowIndex ind
     const std::uint32_t window =
         session::largest_window(connection.window_scales(), reverse ? 0 : 1);
     const session::TcpSegment segment = segment_of(item);
+    // A connection that was picked up may never have been: whoever opens from its other end is
+    // judged as if it were not there.
+    if (reverse && segment.event == TcpEvent::syn && connection.has(session::kPickedUp))
+        if (const Drop refused = refused_opening(state, item); refused.reason != DropReason::none) {
+            drop(state, item, refused);
+            return Outcome::dropped;
+        }
     const session::TcpJudgement judgement =
         session::judge(before, reverse, segment, seen(own), seen(peer), window);
     believed = false;

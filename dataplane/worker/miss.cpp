@@ -45,26 +45,38 @@ bool picks_up(const Worker::State& state, policy::ZoneSlot zone) {
     return restarted != 0 && seconds != 0 && state.now < restarted + seconds * kSecond;
 }
 
+// Both VPCs of the connection must want it: neither lets the other in.
+bool both_pick_up(const Worker::State& state, const Plan& plan) {
+    for (const Vni vni : {plan.source_vni, plan.destination_vni})
+        if (vni.value != 0 && !picks_up(state, state.shared.zone_of(*state.snapshot, vni)))
+            return false;
+    return true;
+}
+
 // The first state of a connection that this packet may open; else why it may not.
 struct Opening {
     DropReason refused = DropReason::none;
     bool picks_up = false;  // in its middle
     TcpState state = TcpState::none;
+    DropReason otherwise = DropReason::none;  // why not, if it is not to be picked up
 };
 Opening opening(const Worker::State& state, const Item& item, policy::ZoneSlot zone) {
     const wire::Headers& headers = item.headers;
-    const bool mid_stream = picks_up(state, zone);
+    const auto midway = [&](DropReason otherwise, TcpState first) -> Opening {
+        if (!picks_up(state, zone)) return {otherwise, false, {}, otherwise};
+        return {DropReason::none, true, first, otherwise};
+    };
     if (headers.protocol == static_cast<std::uint8_t>(Protocol::sctp)) {
         if (sctp_opens(contiguous(item.mbuf).subspan(headers.l4))) return {};
-        return {mid_stream ? DropReason::none : DropReason::sctp_not_init, mid_stream, {}};
+        return midway(DropReason::sctp_not_init, TcpState::none);
     }
-    if (is_reply_only(headers)) return {DropReason::icmp_not_request, false, {}};
+    if (is_reply_only(headers)) return {DropReason::icmp_not_request, false, {}, {}};
     if (headers.protocol != static_cast<std::uint8_t>(Protocol::tcp)) return {};
     const TcpEvent event = session::classify_tcp(headers.tcp_flags);
-    if (event == TcpEvent::syn) return {DropReason::none, false, TcpState::syn_sent};
-    const bool midway = event == TcpEvent::ack || event == TcpEvent::fin;
-    if (midway && mid_stream) return {DropReason::none, true, TcpState::established};
-    return {DropReason::tcp_not_syn, false, {}};
+    if (event == TcpEvent::syn) return {DropReason::none, false, TcpState::syn_sent, {}};
+    if (event == TcpEvent::ack || event == TcpEvent::fin)
+        return midway(DropReason::tcp_not_syn, TcpState::established);
+    return {DropReason::tcp_not_syn, false, {}, {}};
 }
 
 bool judged_by_groups(DropReason reason) {
@@ -122,7 +134,9 @@ void open(Worker::State& state, const Item& item, const Packet& packet, std::uin
     }
     if (plan.verdict == Verdict::drop) {
         Plan other;
-        if (how.picks_up && judged_by_groups(plan.reason) && walk_as_reply(state, packet, other)) {
+        // Of SCTP no later packet is looked at: an INIT must not pass with what was picked up so.
+        if (how.picks_up && how.state == TcpState::established && judged_by_groups(plan.reason) &&
+            walk_as_reply(state, packet, other)) {
             plan = other;
             reply = true;
         } else if (plan.answer != policy::Answer::none) {
@@ -133,8 +147,8 @@ void open(Worker::State& state, const Item& item, const Packet& packet, std::uin
         }
     }
     // What a NAT gateway does not know it does not guess at.
-    if (how.picks_up && plan.nat)
-        return drop(state, item, {DropReason::tcp_not_syn, plan.zone, &plan});
+    if (how.picks_up && (plan.nat || !both_pick_up(state, plan)))
+        return drop(state, item, {how.otherwise, plan.zone, &plan});
     if (how.refused != DropReason::none) return drop(state, item, {how.refused, plan.zone, &plan});
 
     // What cannot go on opens nothing.

@@ -78,6 +78,51 @@ TEST_CASE_METHOD(Cloud,
     CHECK(silent());
 }
 
+TEST_CASE_METHOD(Cloud, "what was picked up lets nobody open from its other end who may not") {
+    // b may open to a, from any port; a opens to nobody.
+    using namespace wire::tcp;
+    remove(rule(nfv::Direction::egress, Family::ipv4, 601));
+    nfv::RuleRow outwards = rule(nfv::Direction::egress, Family::ipv4, 604);
+    outwards.remote_prefix = Prefix::host(a.address);
+    put(outwards);
+    check_dropped(kUnderlay, forth(kSyn), DropReason::egress_no_rule);
+    shared.restarted.store(Clock{}.nanoseconds(rte_rdtsc()));
+    // Taken for a reply of b's; whether b knows of it the gateway cannot tell.
+    check_passes(forth(kAck, 1));
+    CHECK(connections() == 1);
+    check_dropped(kUnderlay, forth(kSyn, 5), DropReason::egress_no_rule);
+    check_passes(forth(kAck, 1));  // it is there still
+    check_passes(back(kAck));
+    check_passes(back(kSyn, 7));  // who may open may do so again
+    // Once a may, too, it may on this connection.
+    put(rule(nfv::Direction::egress, Family::ipv4, 601));
+    check_passes(forth(kSyn, 5));
+    CHECK(connections() == 1);
+}
+
+TEST_CASE_METHOD(Cloud, "SCTP is picked up by whom policy lets open only") {
+    const auto packet = [&](const Machine& from, const Machine& to, std::uint16_t source,
+                            std::uint16_t destination, std::uint8_t chunk) {
+        Bytes header(16);
+        wire::store(&header[0], be16{source});
+        wire::store(&header[2], be16{destination});
+        header[7] = chunk == 1 ? 0 : 9;  // verification tag
+        header[12] = chunk;
+        return frame_of(from,
+                        {Ipv4{.source = from.address, .destination = to.address, .protocol = 132},
+                         Payload{header}},
+                        to.mac);
+    };
+    remove(rule(nfv::Direction::egress, Family::ipv4, 601));
+    nfv::RuleRow outwards = rule(nfv::Direction::egress, Family::ipv4, 604);
+    outwards.remote_prefix = Prefix::host(a.address);
+    put(outwards);
+    shared.restarted.store(Clock{}.nanoseconds(rte_rdtsc()));
+    check_dropped(kUnderlay, packet(a, b, 5, 6, 0), DropReason::egress_no_rule);
+    check_passes(packet(b, a, 6, 5, 0));
+    check_passes(packet(a, b, 5, 6, 0));
+}
+
 TEST_CASE_METHOD(Cloud, "each VPC says for how long after a restart connections are picked up") {
     const auto set = [&](std::uint32_t seconds) {
         put(openflow::VniRow{vni_of(a), a.vpc, Cookie{1},

@@ -9,14 +9,25 @@ from policy import SCTP, TCP
 def may_be(gateway, p):
     """By the VPC that sends it, or from outside by the one that it is for."""
     vpc = gateway.policy.vpc_with(p["vni"]) if p["vni"] else gateway.limits.who_has(p["destination"])
-    seconds = gateway.world["vpcs"].get(vpc, {}).get("mid_stream", 60)
     midway = p["protocol"] == SCTP or p["protocol"] == TCP and \
         p["flags"] & (tcp.FIN | tcp.SYN | tcp.RST | tcp.ACK) in (tcp.ACK, tcp.FIN | tcp.ACK)
-    return midway and gateway.restarted is not None and gateway.now < gateway.restarted + seconds
+    return midway and wants(gateway, vpc)
+
+
+def wants(gateway, vpc):
+    seconds = gateway.world["vpcs"].get(vpc, {}).get("mid_stream", 60)
+    return gateway.restarted is not None and gateway.now < gateway.restarted + seconds
+
+
+def both_want(gateway, vnis):
+    """Of the VPCs at both ends neither lets the other in."""
+    return all(wants(gateway, gateway.policy.vpc_with(vni)) for vni in vnis if vni)
 
 
 def by_reply(gateway, p):
     """The first packet of a connection that policy admits and whose reply this is; None."""
+    if p["protocol"] != TCP:  # of others nobody looks at what follows
+        return None
     anyway = gateway.policy.decide(p, (None, 0, None), (True, True))  # whatever groups say
     if anyway.verdict != "forward" or anyway.nat or anyway.mapping:
         return None

@@ -72,6 +72,7 @@ class Connection:
         self.created = self.last = now
         self.judged = None  # the state of policy that it was last judged by
         self.over = False
+        self.picked_up = False  # in its middle
         self.owner = decision.sender or decision.destination  # for which it counts
         self.vpc = None
         self.mappings = []  # of NAT gateways' ports that it uses
@@ -239,11 +240,14 @@ class Gateway:
             if not first:
                 return self.dropped(p, decision.reason, decision=decision)
             opened = self.decide(first)
+            if not pickup.both_want(self, (first["vni"], p["vni"])):
+                return self.dropped(p, refused, decision=decision)
             outcome = self.unfit(p, opened.sender, opened.bridged) or self.open(p, opened, first)
             outcome.reopens = True
             return outcome
-        if picked_up and (decision.nat or decision.mapping):
-            return self.dropped(p, "tcp_not_syn", decision=decision)  # nobody knows who had the port
+        if picked_up and (decision.nat or decision.mapping or not pickup.both_want(
+                self, (p["vni"], decision.destination_vni))):
+            return self.dropped(p, refused, decision=decision)  # of a NAT gateway nobody knows who had the port
         if refused and not picked_up:
             return self.dropped(p, refused, decision=decision)
         unfit = self.unfit(p, decision.destination, decision.bridged)
@@ -259,6 +263,7 @@ class Gateway:
         connection = Connection(picked_up or p, decision, self.now)
         if picked_up:
             self.picked_up += 1
+            connection.picked_up = True
             if connection.tcp:
                 connection.tcp.pick_up()
         connection.vpc = self.policy.vpc_with(connection.keys[0][0] or connection.keys[1][0])
@@ -359,6 +364,11 @@ class Gateway:
                     verdict = "denied" if self.seen_dropped("policy_changed") else "replaced"
                 if verdict == "denied" and known:
                     return self.dropped(p, "policy_changed", told=False)
+                nat = None if "more" in p else self.decide(p).nat
+                if nat and known and self.seen_dropped("policy_changed"):
+                    # It would have a port of a NAT gateway, and there is none for it.
+                    self.wrong += self.ports.has_all(p, nat)
+                    return self.dropped(p, "policy_changed", told=False)
                 return None if p.get("follows") else self.anew(p)
         fault = self.sender_fault(p, connection, direction)
         if fault:
@@ -437,6 +447,14 @@ class Gateway:
             return unfit
         mtu, tos = self.mtu_towards(to, p), self.congestion(p)
         if connection.tcp and not p.get("follows"):
+            if connection.picked_up and direction == 1 and tcp.is_syn(p):
+                # Whoever opens from the other end of what perhaps never was is judged for it.
+                refused = self.limits.charge(p)
+                if not refused:
+                    again = self.decide(p)
+                    refused = again.verdict != "forward" and again.reason
+                if refused:
+                    return self.dropped(p, refused, told=False)
             verdict = connection.tcp.segment(
                 direction, p, self.vpc_of(connection).get("tcp_window_check", False))
             if verdict == "new":

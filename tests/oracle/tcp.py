@@ -21,6 +21,11 @@ def octets_of(p):
     return p.get("length", 0)
 
 
+def is_syn(p):
+    """It asks to open."""
+    return p["flags"] & (FIN | SYN | RST | ACK) == SYN
+
+
 class Tcp:
     """`step`: opening (a SYN), crossed (two SYNs), answered (SYN and SYN-ACK), open, over, reset."""
 
