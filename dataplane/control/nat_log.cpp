@@ -6,6 +6,7 @@
 #include <spdlog/details/log_msg.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/rotating_file_sink.h>
+#include <sys/stat.h>
 
 #include <chrono>
 
@@ -41,6 +42,12 @@ std::string_view name_of(session::PortSpace space) {
     return "";
 }
 
+// 0: there is none.
+std::uint64_t inode_of(const std::filesystem::path& path) {
+    struct stat found {};
+    return ::stat(path.c_str(), &found) == 0 ? std::uint64_t{found.st_ino} : 0;
+}
+
 }  // namespace
 
 std::string nat_log_line(const session::BlockEvent& event, const policy::Snapshot& snapshot,
@@ -60,15 +67,21 @@ std::string nat_log_line(const session::BlockEvent& event, const policy::Snapsho
         name_of(event.space), event.first_port, event.first_port + session::kBlockPorts - 1);
 }
 
+// Throws spdlog_ex.
+void NatLog::open() {
+    file_ =
+        std::make_shared<spdlog::sinks::rotating_file_sink_st>(path_.string(), kFileOctets, kFiles);
+    file_->set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
+    inode_ = inode_of(path_);
+}
+
 Result<std::unique_ptr<NatLog>> NatLog::open(const std::filesystem::path& folder) {
-    auto log = std::unique_ptr<NatLog>(new NatLog);
+    auto log = std::unique_ptr<NatLog>(new NatLog(folder / "nat.log"));
     try {
-        log->file_ = std::make_shared<spdlog::sinks::rotating_file_sink_st>(
-            (folder / "nat.log").string(), kFileOctets, kFiles);
+        log->open();
     } catch (const spdlog::spdlog_ex& error) {
         return Error{Error::Code::unavailable, error.what(), "state_dir"};
     }
-    log->file_->set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
     log->line(fmt::format(R"({{"time":"{}","event":"started"}})", time_of(wall_now())));
     log->flush();
     return log;
@@ -76,8 +89,16 @@ Result<std::unique_ptr<NatLog>> NatLog::open(const std::filesystem::path& folder
 
 NatLog::~NatLog() = default;
 
+// Not moved away, nor removed. A rotation of its own makes a new file, too: then it is opened
+// again, which changes nothing.
+bool NatLog::is_in_place() const {
+    const std::uint64_t there = inode_of(path_);
+    return there != 0 && there == inode_;
+}
+
 void NatLog::line(const std::string& text) {
     try {
+        if (!is_in_place()) open();
         file_->log(spdlog::details::log_msg("nat", spdlog::level::info, text));
         dirty_ = true;
     } catch (const spdlog::spdlog_ex&) {

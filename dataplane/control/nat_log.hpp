@@ -4,9 +4,9 @@
 // Purpose: one line of JSON in STATE_DIR/nat.log when a block of ports is assigned to an endpoint
 // and when it is released (RFC 6888 REQ-12: a translator keeps what an inquiry asks for; REQ-13:
 // by block, not by connection). Between these lines all of the block's ports are that endpoint's.
-// The file is rotated at 64 MiB, nat.1.log being the last one before; 16 of them stay.
-// Threads: the control thread. What a worker could not tell, because its ring was full, is
-// counted, and the count is a line of its own.
+// The file is rotated at 64 MiB, nat.1.log being the last one before; 16 of them stay. Whoever
+// takes it away or removes it finds the next line in a new one. Threads: the control thread. What a
+// worker could not tell, because its ring was full, is counted, and the count is a line of its own.
 #pragma once
 
 #include <cstdint>
@@ -46,9 +46,13 @@ class NatLog {
     void flush();
 
   private:
-    NatLog() = default;
+    explicit NatLog(std::filesystem::path path) : path_(std::move(path)) {}
+    void open();
+    [[nodiscard]] bool is_in_place() const;
     void line(const std::string& text);
 
+    std::filesystem::path path_;
+    std::uint64_t inode_ = 0;
     std::shared_ptr<spdlog::sinks::sink> file_;
     std::uint64_t lost_ = 0;
     bool dirty_ = false;

@@ -68,4 +68,36 @@ TEST_CASE("the log begins with the start, and says what was lost") {
     CHECK_FALSE(NatLog::open("/proc/no/such/folder").ok());
 }
 
+TEST_CASE("a log that was moved away or removed is begun anew, and nothing is lost") {
+    tests::World world;
+    const auto folder =
+        std::filesystem::temp_directory_path() / ("sluice-nat-moved-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+    const auto lines = [&](const char* name) {
+        std::ifstream file(folder / name);
+        unsigned count = 0;
+        for (std::string line; std::getline(file, line);) ++count;
+        return count;
+    };
+    auto log = NatLog::open(folder);
+    REQUIRE(log.ok());
+    const auto write = [&](unsigned times) {
+        for (unsigned i = 0; i < times; ++i) (*log)->write(event(true), world.store.current(), 0);
+        (*log)->flush();
+    };
+    write(1);
+    std::filesystem::rename(folder / "nat.log", folder / "kept");
+    write(2);
+    CHECK(lines("kept") == 2);
+    CHECK(lines("nat.log") == 2);
+    std::filesystem::remove(folder / "nat.log");
+    write(3);
+    CHECK(lines("nat.log") == 3);
+    CHECK((*log)->lost() == 0);
+    std::filesystem::remove_all(folder);
+    write(1);
+    CHECK((*log)->lost() + lines("nat.log") == 1);
+    std::filesystem::remove_all(folder);
+}
+
 }  // namespace sluice::control

@@ -152,6 +152,19 @@ std::uint64_t PortTable::shareable(const Block& block, Tick now) {
     return shared == 0 ? 0 : shared & ~resting(block, now);
 }
 
+// The cap was lowered below what the endpoint has blocks for: then its live ports count.
+bool PortTable::beyond_cap(const Owner& owner, const PortRequest& request, be32 address) const {
+    if (owner.blocks[index(request.space)].load(kRelaxed) * kBlockPorts <=
+        request.ports_per_endpoint)
+        return false;
+    std::uint32_t live = 0;
+    each_block(owner, request.space, address, [&](const Block& block) {
+        live += static_cast<std::uint32_t>(std::popcount(block.live.load(kRelaxed)));
+        return false;
+    });
+    return live >= request.ports_per_endpoint;
+}
+
 PortTable::Choice PortTable::choose(const PortRequest& request, Tick now) const {
     const std::uint64_t key = key_of(request.owner);
     if (const std::uint32_t at = find_owner(key, kLongestChain); at != kNone) {
@@ -172,8 +185,9 @@ PortTable::Choice PortTable::look(const PortRequest& request, std::uint32_t at, 
         // Paired with an address that the NAT gateway has no more: with another from now on.
         if (std::find(addresses.begin(), addresses.end(), choice.address) != addresses.end()) {
             bool room = false;
+            const bool has_all = beyond_cap(owner, request, choice.address);
             each_block(owner, request.space, choice.address, [&](const Block& block) {
-                room = room || vacant(block, now) != 0 ||
+                room = room || (!has_all && vacant(block, now) != 0) ||
                        (!request.endpoint_independent && shareable(block, now) != 0);
                 if (!request.endpoint_independent) return room;
                 const unsigned bit = mapped(block, word_of(request.inside));
@@ -314,7 +328,8 @@ PortTable::Taken PortTable::take(const PortRequest& request, be32 address, Want 
                 return taken.has_value();
             }))
             return *taken;
-        if (each_block(owner, request.space, address, [&](Block& block) {
+        if (!beyond_cap(owner, request, address) &&
+            each_block(owner, request.space, address, [&](Block& block) {
                 settle(block, now);
                 const std::uint64_t free = vacant(block, now);
                 if (free != 0) taken = give(block, pick(free, random), request);

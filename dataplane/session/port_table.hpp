@@ -257,6 +257,8 @@ class PortTable {
     [[nodiscard]] bool may_have_another(std::uint32_t zone) const { return held(zone) < free(); }
     template <class See>
     bool each_block(const Owner& owner, PortSpace space, be32 address, See see) const;
+    [[nodiscard]] bool beyond_cap(const Owner& owner, const PortRequest& request,
+                                  be32 address) const;
     static unsigned mapped(const Block& block, std::uint64_t inside);  // kBlockPorts: nowhere
     static std::uint64_t usable(const Block& block);
     static std::uint64_t resting(const Block& block, Tick now);

@@ -278,6 +278,22 @@ TEST_CASE("an address- and port-dependent port serves many connections; one that
     CHECK(again);
 }
 
+TEST_CASE("a cap that is lowered holds at once; what there is lives on") {
+    World world;
+    world.cap = 128;
+    std::vector<std::uint16_t> ports;
+    for (std::uint16_t i = 0; i < 70; ++i)
+        ports.push_back(world.open(1, static_cast<std::uint16_t>(4000 + i)).port);
+    world.cap = 64;
+    CHECK(world.open(1, 5000).reason == DropReason::nat_endpoint_ports);
+    CHECK(world.table.take(world.request(1, 5000), kFirst, PortTable::Want::any, 7, kNow).reason ==
+          DropReason::nat_endpoint_ports);
+    CHECK(world.open(1, 4069).port == ports[69]);  // its mapping is there
+    for (std::size_t i = 0; i < 7; ++i) world.close(ports[i], kNow, after(241));
+    CHECK(world.open(1, 5000, after(241)).reason == DropReason::none);
+    CHECK(world.open(1, 5001, after(241)).reason == DropReason::nat_endpoint_ports);
+}
+
 TEST_CASE("the port of RoCEv2 is nobody's, of UDP") {
     World world;
     world.cap = 4096;
