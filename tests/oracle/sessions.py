@@ -228,6 +228,7 @@ class Gateway:
         if decision.nat and not self.fate[4] and self.take_reason(["nat_endpoint_ports"]):
             # Wherever it goes, it gets its source first.
             self.wrong += self.ports.has_all(p, decision.nat)
+            self.limits.make_room_in_vain(self.fate[5])
             return self.dropped(p, "nat_endpoint_ports")
         if decision.verdict == "answer":
             if "more" in p:  # the gateway puts nothing together
