@@ -6,7 +6,6 @@ Policy is policy.py's, asked anew whenever the desired state has changed. A conn
 object in a dict; there are no hashes, generations, records or tables of cases. It shares no source
 with the product; docs/semantics.md and the RFCs say what is right.
 """
-import copy
 import dataclasses
 
 import datagrams
@@ -365,10 +364,7 @@ class Gateway:
                     verdict = "denied" if self.seen_dropped("policy_changed") else "replaced"
                 if verdict == "denied" and known:
                     return self.dropped(p, "policy_changed", told=False)
-                nat = None if "more" in p else self.decide(p).nat
-                if nat and known and self.seen_dropped("policy_changed"):
-                    # It would have a port of a NAT gateway, and there is none for it.
-                    self.wrong += self.ports.has_all(p, nat)
+                if known and self.seen_dropped("policy_changed") and self.may_be_denied(connection):
                     return self.dropped(p, "policy_changed", told=False)
                 return None if p.get("follows") else self.anew(p)
         fault = self.sender_fault(p, connection, direction)
@@ -383,6 +379,16 @@ class Gateway:
                     connection.decision.leaves.source not in self.policy.addresses_of(nat)):
             return True
         return connection.sender and connection.sender not in self.world["endpoints"]
+
+    def may_be_denied(self, connection):
+        """It would go through a NAT gateway now: with an address that the other end does not let in, or there
+        is no port for it."""
+        again, decision, persists = self.judged_anew
+        if decision.nat and all(
+                self.policy.decide(again, (None, 0, None), persists, public=public).verdict == "forward"
+                for public in self.policy.addresses_of(decision.nat)):
+            self.wrong += self.ports.has_all(again, decision.nat)
+        return bool(decision.nat)
 
     def judge_anew(self, connection):
         """allowed, denied, or replaced: what its first packet would open now is another."""
@@ -402,6 +408,7 @@ class Gateway:
         was = connection.decision
         held = (was.leaves.source, was.leaves.source_port, was.nat) if was.nat else (None, 0, None)
         decision = self.policy.decide(again, held, was.persists)
+        self.judged_anew = again, decision, was.persists
         if decision.verdict != "forward":
             return "denied"
         if (decision.leaves, decision.destination_vni, decision.destination, decision.sender) != (
@@ -588,8 +595,3 @@ class Gateway:
         return octets.UNDERLAY, octets.tunnelled(
             frame, p["vni"], octets.VTEP, p["vtep"],
             (octets.host_mac(p["vtep"]), octets.mac(octets.UNDERLAY_MAC)), 0, source_port=0)
-
-
-def base_of(world):
-    """The desired state as plain data of its own."""
-    return {kind: copy.deepcopy(specs) for kind, specs in world.items()}
