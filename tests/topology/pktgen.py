@@ -28,12 +28,14 @@ state_dir = "{folder}/state"
 role = "underlay"
 device = "net_memif0,role=server,id=0,socket-abstract=no,socket={folder}/underlay.memif"
 addresses = ["192.0.2.1/24"]
+neighbours = {vteps}
 mtu = 1600
 [[port]]
 role = "uplink"
 device = "net_memif1,role=server,id=0,socket-abstract=no,socket={folder}/uplink.memif"
 addresses = ["198.51.100.1/24"]
 next_hops = ["198.51.100.254"]
+neighbours = ["198.51.100.254 02:00:00:00:00:fe"]
 [openflow]
 listen = "unix:{folder}/of"
 """
@@ -65,13 +67,15 @@ class Bench:
     def start(self, network):
         config = self.folder / "gateway.toml"
         shutil.rmtree(self.folder / "state", ignore_errors=True)
-        config.write_text(GATEWAY.format(folder=self.folder, core=os.cpu_count() - 1),
-                          encoding="utf-8")
+        described = pktgen("--network", network)
+        # Known from the start, so that not one packet waits for an answer.
+        vteps = [f"{host['vtep']} 02:00:00:00:00:02" for host in json.loads(described.stdout)["hosts"]]
+        config.write_text(GATEWAY.format(folder=self.folder, core=os.cpu_count() - 1,
+                                         vteps=json.dumps(vteps)), encoding="utf-8")
         with open(self.folder / "gateway.log", "ab") as log:
             self.gateway = subprocess.Popen([shell.BUILD / "sluiced", "--config", config],
                                             stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         shell.wait_until(lambda: (self.folder / "of").is_socket(), 20, "the gateway's socket")
-        described = pktgen("--network", network)
         subprocess.run([shell.BUILD / "program_tables", self.folder / "of"], input=described.stdout,
                        text=True, check=True, timeout=30)
 
