@@ -104,7 +104,7 @@ class Sluiced(Program):
 
     def connections(self):
         return int(sum(number for name, number in self.metrics().items()
-                       if name.startswith("sluice_flows")))
+                       if name.split("{")[0] == "sluice_flows"))
 
     def expected(self, flow, sent):
         _, vni, inner = sent
