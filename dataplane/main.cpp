@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // sluiced: the gateway. The one place that names its network functions.
-#include <rte_version.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -11,6 +10,7 @@
 #include <cstdio>
 #include <string>
 
+#include "dataplane/command_line/command_line.hpp"
 #include "dataplane/config/config.hpp"
 #include "dataplane/control/gateway.hpp"
 #include "dataplane/control/machine.hpp"
@@ -25,21 +25,13 @@
 namespace {
 
 using namespace sluice;
-
-// Whatever keeps the gateway from starting.
-constexpr int kRefused = 2;
+using command_line::refuse;
 
 const policy::Pipeline& pipeline() {
     static const policy::Pipeline functions({&nfv::anti_spoof(), &nfv::gateway_address(),
                                              &nfv::security_group(), &nfv::elastic_ip(),
                                              &nfv::nat_gateway(), &nfv::policer()});
     return functions;
-}
-
-int refuse(const std::vector<config::Problem>& problems, const std::string& file) {
-    for (const auto& problem : problems)
-        std::fprintf(stderr, "%s\n", config::to_string(problem, file).c_str());
-    return kRefused;
 }
 
 void start_log(config::LogLevel level) {
@@ -77,22 +69,12 @@ int main(int argc, char** argv) {
     run_option->type_name("FILE")->excludes(check_option);
     check_option->type_name("FILE");
     app.add_flag("--version", version, "print the version");
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::Success& asked) {
-        return app.exit(asked);
-    } catch (const CLI::ParseError& error) {
-        std::fprintf(stderr, "sluiced: %s; see sluiced --help\n", error.what());
-        return kRefused;
-    }
+    if (const auto status = command_line::parse(app, argc, argv)) return *status;
     if (!version && file.empty() && checked.empty()) {
         std::fprintf(stderr, "%s", app.help().c_str());
-        return kRefused;
+        return command_line::kRefused;
     }
-    if (version) {
-        std::printf("sluiced %s (%s)\n", SLUICE_VERSION, rte_version());
-        return 0;
-    }
+    if (version) return command_line::print_version(app);
     if (file.empty()) file = checked;
     const bool only_check = !checked.empty();
     auto [config, problems] = config::read_file(file);
@@ -108,7 +90,5 @@ int main(int argc, char** argv) {
             "checked\n",
             file.c_str(), config.state_dir.c_str(), machine.runs->c_str());
     if (!problems.empty()) return refuse(problems, file);
-    if (!only_check) return run(config, file);
-    std::printf("%s: no problem found\n", file.c_str());
-    return 0;
+    return only_check ? command_line::no_problem(file) : run(config, file);
 }

@@ -2,7 +2,6 @@
 //
 // sluice-pktgen: generates a profile's traffic, receives it again, and measures what is between.
 #include <fmt/format.h>
-#include <rte_version.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -16,13 +15,14 @@
 #include "bench/pktgen/network.hpp"
 #include "bench/pktgen/pcap_file.hpp"
 #include "bench/pktgen/rig.hpp"
+#include "dataplane/command_line/command_line.hpp"
 
 namespace {
 
 using namespace sluice;
+using command_line::kRefused;
+using command_line::refuse;
 
-// Whatever keeps the generator from starting.
-constexpr int kRefused = 2;
 constexpr std::uint64_t kPcapPackets = 1000;
 constexpr double kPcapRate = 1e5;
 
@@ -52,12 +52,6 @@ std::string parse_rate(const std::string& text, double& rate) {
                : "expected packets a second, as 200k or 1.5M";
 }
 
-int refuse(const std::vector<config::Problem>& problems, const std::string& file) {
-    for (const auto& problem : problems)
-        std::fprintf(stderr, "%s\n", config::to_string(problem, file).c_str());
-    return kRefused;
-}
-
 int check(const pktgen::Profile& profile, const pktgen::Options& options) {
     const auto config =
         pktgen::device_config(profile, options.core, pktgen::Devices::profile_and_loops);
@@ -69,8 +63,7 @@ int check(const pktgen::Profile& profile, const pktgen::Options& options) {
             {config.ports[index].line, fmt::format("port[{}].device", index),
              fmt::format("DPDK has no driver for \"{}\"", config.ports[index].device)});
     if (!problems.empty()) return refuse(problems, options.file);
-    std::printf("%s: no problem found\n", options.file.c_str());
-    return 0;
+    return command_line::no_problem(options.file);
 }
 
 int write_packets(const pktgen::Profile& profile, const pktgen::Options& options,
@@ -132,18 +125,8 @@ int main(int argc, char** argv) {
         ->type_name("FILE");
     app.add_flag("--json", options.json, "print what was measured as JSON");
     app.add_flag("--version", version, "print the version");
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::Success& asked) {
-        return app.exit(asked);
-    } catch (const CLI::ParseError& error) {
-        std::fprintf(stderr, "sluice-pktgen: %s; see sluice-pktgen --help\n", error.what());
-        return kRefused;
-    }
-    if (version) {
-        std::printf("sluice-pktgen %s (%s)\n", SLUICE_VERSION, rte_version());
-        return 0;
-    }
+    if (const auto status = command_line::parse(app, argc, argv)) return *status;
+    if (version) return command_line::print_version(app);
     using pktgen::Mode;
     for (const auto& [file, mode] : {std::pair{&run, Mode::run},
                                      {&search, Mode::search},

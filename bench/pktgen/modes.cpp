@@ -24,6 +24,8 @@ constexpr double kSelfTestSeconds = 1;
 constexpr double kOpeningRate = 100'000;
 constexpr double kSoakReport = 60;
 constexpr double kTrialSeconds = 2;
+// The lowest rates that a search tries, a second.
+constexpr double kLeastPackets = 1000, kLeastConnections = 100;
 constexpr double kConnectionRate = 10'000;
 constexpr std::uint64_t kFirstConnections = 10'000;
 constexpr const char* kUnit = "connections/s";
@@ -58,6 +60,9 @@ class Session {
     // Of what its own limit or others' mistakes have set: no figure.
     void judge(const Measured& measured);
     void no_figure(const std::string& why);
+    // Prints a search, and says which of its goals have no figure; false if it was interrupted.
+    bool sum_up(const Searched& searched, const char* unit);
+    [[nodiscard]] SearchLimits search_limits(double lowest) const;
     bool measure_itself();
     bool measure_itself_connecting();
     int execute_connections();
@@ -218,35 +223,48 @@ void Session::soak() {
     answer_["soak"] = std::move(parts);
 }
 
-void Session::search() {
-    const std::vector<Goal> goals{{"NDR", 0}, {"loss 1e-5", 1e-5}, {"PDR", 0.005}};
-    constexpr int kTries = 2;  // when others took the core from the generator
+SearchLimits Session::search_limits(double lowest) const {
     SearchLimits limits;
+    limits.lowest = lowest;
     limits.highest = kTrusted * *own_limit_;
     if (options_.rate > 0) limits.highest = std::min(limits.highest, options_.rate);
-    const auto searched = pktgen::search(goals, limits, [&](double rate) -> std::optional<Outcome> {
-        Trial asked;
-        asked.rate = rate;
-        asked.seconds = options_.seconds > 0 ? options_.seconds : kTrialSeconds;
-        Outcome outcome;
-        for (int i = 0; i < kTries; ++i) {
-            const auto measured = trial(fmt::format("trying {}", rate_text(rate)), asked);
-            if (progress().stop) return std::nullopt;
-            outcome = {rate, measured.offered(), measured.counts.loss(), measured.kept_up()};
-            if (outcome.kept_up) break;
-        }
-        return outcome;
-    });
+    return limits;
+}
+
+bool Session::sum_up(const Searched& searched, const char* unit) {
     answer_["search"] = to_json(searched);
-    say(to_text(searched, "pps"));
-    if (searched.ended) return no_figure("interrupted");
+    say(to_text(searched, unit));
+    if (searched.ended) {
+        no_figure("interrupted");
+        return false;
+    }
     for (const auto& found : searched.goals)
         if (found.open)
             no_figure(
                 fmt::format("{}: no higher rate could be offered and told from the "
                             "generator's own limit",
                             found.goal.name));
-    if (!searched.goals[1].rate) return;
+    return true;
+}
+
+void Session::search() {
+    const std::vector<Goal> goals{{"NDR", 0}, {"loss 1e-5", 1e-5}, {"PDR", 0.005}};
+    constexpr int kTries = 2;  // when others took the core from the generator
+    const auto searched = pktgen::search(
+        goals, search_limits(kLeastPackets), [&](double rate) -> std::optional<Outcome> {
+            Trial asked;
+            asked.rate = rate;
+            asked.seconds = options_.seconds > 0 ? options_.seconds : kTrialSeconds;
+            Outcome outcome;
+            for (int i = 0; i < kTries; ++i) {
+                const auto measured = trial(fmt::format("trying {}", rate_text(rate)), asked);
+                if (progress().stop) return std::nullopt;
+                outcome = {rate, measured.offered(), measured.counts.loss(), measured.kept_up()};
+                if (outcome.kept_up) break;
+            }
+            return outcome;
+        });
+    if (!sum_up(searched, "pps") || !searched.goals[1].rate) return;
     Trial half;
     half.rate = *searched.goals[1].rate / 2;
     half.seconds = options_.seconds > 0 ? options_.seconds : kTrialSeconds;
@@ -300,30 +318,19 @@ void Session::run_connections() {
 void Session::search_connections() {
     const std::vector<Goal> goals{
         {"none failed", 0}, {"1e-5 failed", 1e-5}, {"0.5 % failed", 0.005}};
-    SearchLimits limits;
-    limits.lowest = 100;
-    limits.highest = kTrusted * *own_limit_;
-    if (options_.rate > 0) limits.highest = std::min(limits.highest, options_.rate);
-    const auto searched = pktgen::search(goals, limits, [&](double rate) -> std::optional<Outcome> {
-        ConnectionTrial asked;
-        asked.rate = rate;
-        asked.seconds = options_.seconds > 0 ? options_.seconds : kTrialSeconds;
-        const auto measured = connect(fmt::format("trying {}", rate_text(rate, kUnit)), asked);
-        if (progress().stop) return std::nullopt;
-        const auto opened = static_cast<double>(measured.counts.opened);
-        return Outcome{rate, opened / measured.seconds,
-                       static_cast<double>(measured.failed()) / std::max(1.0, opened),
-                       measured.kept_up()};
-    });
-    answer_["search"] = to_json(searched);
-    say(to_text(searched, kUnit));
-    if (searched.ended) return no_figure("interrupted");
-    for (const auto& found : searched.goals)
-        if (found.open)
-            no_figure(
-                fmt::format("{}: no higher rate could be offered and told from the "
-                            "generator's own limit",
-                            found.goal.name));
+    const auto searched = pktgen::search(
+        goals, search_limits(kLeastConnections), [&](double rate) -> std::optional<Outcome> {
+            ConnectionTrial asked;
+            asked.rate = rate;
+            asked.seconds = options_.seconds > 0 ? options_.seconds : kTrialSeconds;
+            const auto measured = connect(fmt::format("trying {}", rate_text(rate, kUnit)), asked);
+            if (progress().stop) return std::nullopt;
+            const auto opened = static_cast<double>(measured.counts.opened);
+            return Outcome{rate, opened / measured.seconds,
+                           static_cast<double>(measured.failed()) / std::max(1.0, opened),
+                           measured.kept_up()};
+        });
+    sum_up(searched, kUnit);
 }
 
 int Session::execute_connections() {
