@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "dataplane/session/flow.hpp"
+#include "dataplane/session/spin_lock.hpp"
 
 #if defined(__SANITIZE_THREAD__)
 #define SLUICE_SCALAR_TAGS 1
@@ -31,7 +32,7 @@ struct alignas(64) Bucket {
 
     std::array<std::atomic<std::uint16_t>, kSlots> tags{};  // 0: empty
     std::array<std::atomic<std::uint32_t>, kSlots> flows{};
-    std::atomic<std::uint32_t> locked{0};
+    SpinLock lock;
 
     // A bit for each slot with this tag.
     [[nodiscard]] unsigned matching(std::uint16_t tag) const {
@@ -63,14 +64,6 @@ struct alignas(64) Bucket {
     }
     void clear(unsigned slot) {
         tags[slot].store(0, std::memory_order_release);
-    }
-
-    void lock() {
-        while (locked.exchange(1, std::memory_order_acquire) != 0)
-            while (locked.load(std::memory_order_relaxed) != 0) __builtin_ia32_pause();
-    }
-    void unlock() {
-        locked.store(0, std::memory_order_release);
     }
 };
 static_assert(sizeof(Bucket) == 64);

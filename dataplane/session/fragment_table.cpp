@@ -2,6 +2,7 @@
 #include "dataplane/session/fragment_table.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 namespace sluice::session {
@@ -18,20 +19,6 @@ bool take(std::atomic<std::uint32_t>& count, std::uint32_t bound) {
 }
 
 }  // namespace
-
-class FragmentTable::Locked {
-  public:
-    explicit Locked(Bucket& bucket) : bucket_(bucket) {
-        while (bucket_.locked.exchange(1, std::memory_order_acquire) != 0)
-            while (bucket_.locked.load(kRelaxed) != 0) __builtin_ia32_pause();
-    }
-    ~Locked() { bucket_.locked.store(0, std::memory_order_release); }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-
-  private:
-    Bucket& bucket_;
-};
 
 FragmentTable::FragmentTable(const FragmentLimits& limits, const HashSeed& seed,
                              std::uint32_t zones)
@@ -173,7 +160,7 @@ FragmentVerdict FragmentTable::first(const FragmentKey& key, const wire::Piece& 
                                      Released& expired) {
     expired.count = 0;
     Bucket& bucket = bucket_of(key);
-    const Locked lock(bucket);
+    const std::lock_guard locked(bucket.lock);
     Entry* entry = find(bucket, key, now, expired);
     if (entry == nullptr) entry = make(bucket, key, now, State::waiting, expired);
     if (entry == nullptr) return FragmentVerdict::full;
@@ -199,7 +186,7 @@ void FragmentTable::decide(const FragmentKey& key, const std::optional<Transport
                            Released& held) {
     held.count = 0;
     Bucket& bucket = bucket_of(key);
-    const Locked lock(bucket);
+    const std::lock_guard locked(bucket.lock);
     for (Entry& entry : bucket.entries) {
         // Overlapped meanwhile, or ended: the judgement came too late.
         if (entry.state != State::judging || !(entry.key == key)) continue;
@@ -217,7 +204,7 @@ FragmentAnswer FragmentTable::later(const FragmentKey& key, const wire::Piece& p
                                     Tick now, Released& released) {
     released.count = 0;
     Bucket& bucket = bucket_of(key);
-    const Locked lock(bucket);
+    const std::lock_guard locked(bucket.lock);
     Entry* entry = find(bucket, key, now, released);
     if (entry == nullptr) entry = make(bucket, key, now, State::waiting, released);
     if (entry == nullptr) return {};
@@ -255,7 +242,7 @@ bool FragmentTable::expire(Tick now, unsigned buckets, Released& expired) {
     if (datagrams() == 0) return false;
     for (unsigned step = 0; step < buckets; ++step) {
         Bucket& bucket = buckets_[cursor_.fetch_add(1, kRelaxed) & mask_];
-        const Locked lock(bucket);
+        const std::lock_guard locked(bucket.lock);
         for (Entry& entry : bucket.entries) {
             if (entry.state == State::free || !is_over(entry, now)) continue;
             finish(entry, expired);

@@ -24,6 +24,7 @@
 
 #include "dataplane/session/datagram.hpp"
 #include "dataplane/session/key.hpp"
+#include "dataplane/session/spin_lock.hpp"
 #include "dataplane/session/tick.hpp"
 #include "dataplane/wire/piece.hpp"
 #include "dataplane/wire/types.hpp"
@@ -144,10 +145,9 @@ class FragmentTable {
         Released held;
     };
     struct Bucket {
-        std::atomic<std::uint32_t> locked{0};
+        SpinLock lock;
         std::array<Entry, 4> entries;
     };
-    class Locked;
     // Senders share a count where their hashes do: a bound is then reached sooner, never later.
     static constexpr std::size_t kSenders = 1024;
 

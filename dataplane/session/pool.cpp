@@ -2,6 +2,7 @@
 #include "dataplane/session/pool.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 namespace sluice::session {
 
@@ -31,13 +32,8 @@ void ConnectionPool::append(List& to, List& from) {
     from = List{};
 }
 
-void ConnectionPool::lock() {
-    while (common_.locked.exchange(true, std::memory_order_acquire))
-        while (common_.locked.load(std::memory_order_relaxed)) __builtin_ia32_pause();
-}
-
 bool ConnectionPool::refill(Cache& cache) {
-    lock();
+    const std::lock_guard locked(common_.lock);
     const std::uint32_t chunk = std::min(kChunk, common_.free.count);
     for (std::uint32_t i = 0; i < chunk; ++i) push(cache.free, pop(common_.free));
     common_.free_count.store(common_.free.count, std::memory_order_relaxed);
@@ -48,15 +44,13 @@ bool ConnectionPool::refill(Cache& cache) {
         // The lowest is used first: memory is touched in order.
         for (std::uint32_t i = last; i > first; --i) push(cache.free, i - 1);
     }
-    unlock();
     return cache.free.count != 0;
 }
 
 void ConnectionPool::spill(Cache& cache) {
-    lock();
+    const std::lock_guard locked(common_.lock);
     while (cache.free.count > 2 * kChunk) push(common_.free, pop(cache.free));
     common_.free_count.store(common_.free.count, std::memory_order_relaxed);
-    unlock();
 }
 
 ConnectionIndex ConnectionPool::take(unsigned worker) {

@@ -14,6 +14,7 @@
 #include "dataplane/reclaim/qsbr.hpp"
 #include "dataplane/session/connection.hpp"
 #include "dataplane/session/memory.hpp"
+#include "dataplane/session/spin_lock.hpp"
 
 namespace sluice::session {
 
@@ -74,14 +75,12 @@ class ConnectionPool {
     void append(List& to, List& from);
     bool refill(Cache& cache);
     void spill(Cache& cache);
-    void lock();
-    void unlock() { common_.locked.store(false, std::memory_order_release); }
 
     // What all workers share, on a line of its own.
     struct alignas(64) Common {
         std::atomic<std::uint32_t> untouched{0};
         std::atomic<std::uint32_t> free_count{0};  // free.count, for those without the lock
-        std::atomic<bool> locked{false};
+        SpinLock lock;
         List free;
     };
 

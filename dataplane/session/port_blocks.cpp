@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ports of NAT gateways' addresses: how blocks come to owners and go back.
 #include <bit>
+#include <mutex>
 
 #include "dataplane/session/port_table.hpp"
 #include "dataplane/session/port_table_parts.hpp"
@@ -23,7 +24,7 @@ std::size_t PortTable::expire(std::uint32_t& cursor, std::uint32_t stride, unsig
             !is_over(block.rest_end.load(kRelaxed), now))
             continue;
         const std::uint64_t key = owners_[owner].key.load(kRelaxed);
-        const Locked locked(bucket_of(key).locked);
+        const std::lock_guard locked(bucket_of(key).lock);
         // Somebody may have come in between.
         if (block.owner.load(kRelaxed) != owner || owners_[owner].key.load(kRelaxed) != key ||
             block.live.load(kRelaxed) != 0 || !is_over(block.rest_end.load(kRelaxed), now))
@@ -43,7 +44,7 @@ std::size_t PortTable::expire(std::uint32_t& cursor, std::uint32_t stride, unsig
 std::uint32_t PortTable::add_owner(std::uint64_t key) {
     std::uint32_t at = kNone;
     {
-        const Locked locked(common_.locked);
+        const std::lock_guard locked(common_.lock);
         if (common_.free_owner != kNone) {
             at = common_.free_owner;
             common_.free_owner = owners_[at].next.load(kRelaxed);
@@ -70,7 +71,7 @@ void PortTable::remove_owner(Owner& owner, std::uint32_t at) {
     while (link->load(kRelaxed) != at) link = &owners_[link->load(kRelaxed)].next;
     link->store(owner.next.load(kRelaxed), std::memory_order_release);
     owner.key.store(0, kRelaxed);
-    const Locked locked(common_.locked);
+    const std::lock_guard locked(common_.lock);
     owner.next.store(common_.free_owner, kRelaxed);
     common_.free_owner = at;
 }
@@ -93,7 +94,7 @@ PortTable::Address* PortTable::add_address(be32 address) {
 PortTable::Assigned PortTable::assign(std::uint32_t owner_index, const PortRequest& request,
                                       be32 address, std::uint64_t random) {
     const std::size_t space = index(request.space);
-    const Locked locked(common_.locked);
+    const std::lock_guard locked(common_.lock);
     if (!may_have_another(request.zone)) return {DropReason::nat_blocks_exhausted};
     Address* slot = add_address(address);
     if (slot == nullptr) return {DropReason::nat_blocks_exhausted};
@@ -157,7 +158,7 @@ void PortTable::give_back(Block& block, std::uint32_t number) {
     link->store(block.next.load(kRelaxed), std::memory_order_release);
     owner.blocks[space].fetch_sub(1, kRelaxed);
     {
-        const Locked locked(common_.locked);
+        const std::lock_guard locked(common_.lock);
         Address& slot = addresses_[block.slot.load(kRelaxed)];
         slot.block[space][within].store(kNone, std::memory_order_release);
         slot.used[space][within / 64].fetch_and(~(std::uint64_t{1} << within % 64), kRelaxed);

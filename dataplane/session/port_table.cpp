@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <mutex>
 
 #include "dataplane/session/port_table_parts.hpp"
 #include "dataplane/wire/headers.hpp"
@@ -172,7 +173,7 @@ PortTable::Choice PortTable::choose(const PortRequest& request, Tick now) const 
         if (choice.reason == DropReason::none) return choice;
     }
     // What is not there, or not enough, may have been passed by.
-    const Locked locked(bucket_of(key).locked);
+    const std::lock_guard locked(bucket_of(key).lock);
     return look(request, find_owner(key, capacity_), now);
 }
 
@@ -303,7 +304,7 @@ PortTable::Taken PortTable::give(Block& block, unsigned bit, const PortRequest& 
 PortTable::Taken PortTable::take(const PortRequest& request, be32 address, Want want,
                                  std::uint64_t random, Tick now) {
     const std::uint64_t key = key_of(request.owner);
-    const Locked locked(bucket_of(key).locked);
+    const std::lock_guard locked(bucket_of(key).lock);
     std::uint32_t at = find_owner(key, capacity_);
     const auto failed = [&](DropReason reason) {
         Taken taken;
@@ -373,7 +374,7 @@ PortTable::Block* PortTable::any_shareable(const Owner& owner, PortSpace space, 
 PortTable::Used PortTable::used(const PortRequest& request, be32 address, std::uint64_t random,
                                 Tick now) {
     const std::uint64_t key = key_of(request.owner);
-    const Locked locked(bucket_of(key).locked);
+    const std::lock_guard locked(bucket_of(key).lock);
     const std::uint32_t at = find_owner(key, capacity_);
     if (at == kNone) return {};
     const Block* block = any_shareable(owners_[at], request.space, address, random, now);
@@ -387,7 +388,7 @@ PortTable::Taken PortTable::take_used(const PortRequest& request, const Ipv4Port
     Taken taken;
     taken.reason = DropReason::nat_endpoint_ports;
     if (place.block == nullptr) return taken;
-    const Locked locked(bucket_of(key).locked);
+    const std::lock_guard locked(bucket_of(key).lock);
     if (!is_at(*place.block, key, {request.space, port}) ||
         (shareable(*place.block, now) >> place.bit & 1) == 0)
         return taken;
@@ -406,7 +407,7 @@ bool PortTable::is_at(const Block& block, std::uint64_t key, const NatPort& port
 bool PortTable::hold(const NatPort& port, const Mapping& mapping) {
     const Place place = place_of(port);
     if (place.block == nullptr) return false;
-    const Locked locked(bucket_of(key_of(mapping.owner)).locked);
+    const std::lock_guard locked(bucket_of(key_of(mapping.owner)).lock);
     Block& block = *place.block;
     if (!is_at(block, key_of(mapping.owner), port) ||
         (block.live.load(kRelaxed) >> place.bit & 1) == 0 ||
@@ -440,7 +441,7 @@ void PortTable::release(const NatPort& port, Tick last, Tick now) {
     if (place.block == nullptr) return;
     // In use, so neither block nor owner can go meanwhile.
     const std::uint32_t owner = place.block->owner.load(kRelaxed);
-    const Locked locked(bucket_of(owners_[owner].key.load(kRelaxed)).locked);
+    const std::lock_guard locked(bucket_of(owners_[owner].key.load(kRelaxed)).lock);
     std::uint32_t until = last.value + rest_[index(port.space)];
     if (until == 0) until = 1;
     leave(*place.block, place.bit, Tick{until}, now);
@@ -450,7 +451,7 @@ void PortTable::undo(const NatPort& port, Tick now) {
     const Place place = place_of(port);
     if (place.block == nullptr) return;
     const std::uint32_t owner = place.block->owner.load(kRelaxed);
-    const Locked locked(bucket_of(owners_[owner].key.load(kRelaxed)).locked);
+    const std::lock_guard locked(bucket_of(owners_[owner].key.load(kRelaxed)).lock);
     leave(*place.block, place.bit, now, now);
 }
 

@@ -33,6 +33,7 @@
 #include <span>
 
 #include "dataplane/session/memory.hpp"
+#include "dataplane/session/spin_lock.hpp"
 #include "dataplane/session/tick.hpp"
 #include "dataplane/wire/drop_reason.hpp"
 #include "dataplane/wire/packet.hpp"
@@ -233,13 +234,12 @@ class PortTable {
     };
     struct Bucket {
         Half first{kNone};
-        Half locked{0};
+        SpinLock lock;
     };
     struct Place {
         Block* block = nullptr;
         unsigned bit = 0;
     };
-    class Locked;
 
     static std::uint64_t key_of(const NatOwner& owner) {
         return std::uint64_t{owner.gateway.value} << 32 | owner.endpoint.value;
@@ -287,7 +287,7 @@ class PortTable {
 
     // What is changed under its lock only, on a line of its own.
     struct alignas(64) Common {
-        Half locked{0};
+        SpinLock lock;
         Half untouched{1};
         Half in_use{0};
         std::uint32_t free_block = kNone;

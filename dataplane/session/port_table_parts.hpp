@@ -23,19 +23,4 @@ inline bool is_over(std::uint32_t until, Tick now) {
     return until == 0 || static_cast<std::int32_t>(now.value - until) >= 0;
 }
 
-// Holds a lock of PortTable's: for some tens of nanoseconds.
-class PortTable::Locked {
-  public:
-    explicit Locked(std::atomic<std::uint32_t>& locked) : locked_(locked) {
-        while (locked_.exchange(1, std::memory_order_acquire) != 0)
-            while (locked_.load(kRelaxed) != 0) __builtin_ia32_pause();
-    }
-    ~Locked() { locked_.store(0, std::memory_order_release); }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-
-  private:
-    std::atomic<std::uint32_t>& locked_;
-};
-
 }  // namespace sluice::session

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <mutex>
 
 namespace sluice::session {
 
@@ -13,20 +14,6 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 std::uint64_t key_of(std::uint32_t port, be32 remote) {
     return std::uint64_t{port} << 32 | remote.raw;
 }
-
-class Locked {
-  public:
-    explicit Locked(std::atomic<std::uint32_t>& locked) : locked_(locked) {
-        while (locked_.exchange(1, std::memory_order_acquire) != 0)
-            while (locked_.load(kRelaxed) != 0) __builtin_ia32_pause();
-    }
-    ~Locked() { locked_.store(0, std::memory_order_release); }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-
-  private:
-    std::atomic<std::uint32_t>& locked_;
-};
 
 }  // namespace
 
@@ -43,7 +30,7 @@ bool RemoteTable::has(std::uint32_t port, be32 remote) const {
     // A pair that is removed meanwhile may lead into another chain, or through all free ones.
     constexpr std::uint32_t kFew = 64;
     if (find(bucket, key, kFew) != 0) return true;
-    const Locked locked(bucket.locked);
+    const std::lock_guard locked(bucket.lock);
     return find(bucket, key, capacity_) != 0;
 }
 
@@ -58,7 +45,7 @@ std::uint32_t RemoteTable::find(const Bucket& bucket, std::uint64_t key, std::ui
 }
 
 std::uint32_t RemoteTable::take_free() {
-    const Locked locked(common_.locked);
+    const std::lock_guard locked(common_.lock);
     if (common_.free == 0) return common_.untouched <= capacity_ ? common_.untouched++ : 0;
     const std::uint32_t at = common_.free;
     common_.free = pairs_[at].next.load(kRelaxed);
@@ -68,7 +55,7 @@ std::uint32_t RemoteTable::take_free() {
 bool RemoteTable::add(std::uint32_t port, be32 remote) {
     const std::uint64_t key = key_of(port, remote);
     Bucket& bucket = bucket_of(key);
-    const Locked locked(bucket.locked);
+    const std::lock_guard locked(bucket.lock);
     if (const std::uint32_t known = find(bucket, key, capacity_); known != 0) {
         ++pairs_[known].count;
         return true;
@@ -85,7 +72,7 @@ bool RemoteTable::add(std::uint32_t port, be32 remote) {
 void RemoteTable::remove(std::uint32_t port, be32 remote) {
     const std::uint64_t key = key_of(port, remote);
     Bucket& bucket = bucket_of(key);
-    const Locked locked(bucket.locked);
+    const std::lock_guard locked(bucket.lock);
     std::atomic<std::uint32_t>* link = &bucket.first;
     for (std::uint32_t at = link->load(kRelaxed); at != 0; at = link->load(kRelaxed)) {
         Pair& pair = pairs_[at];
@@ -93,7 +80,7 @@ void RemoteTable::remove(std::uint32_t port, be32 remote) {
             if (--pair.count != 0) return;
             link->store(pair.next.load(kRelaxed), std::memory_order_release);
             pair.key.store(0, kRelaxed);
-            const Locked freeing(common_.locked);
+            const std::lock_guard freeing(common_.lock);
             pair.next.store(common_.free, kRelaxed);
             common_.free = at;
             return;

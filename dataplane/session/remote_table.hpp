@@ -12,6 +12,7 @@
 
 #include "dataplane/session/key.hpp"
 #include "dataplane/session/memory.hpp"
+#include "dataplane/session/spin_lock.hpp"
 #include "dataplane/wire/types.hpp"
 
 namespace sluice::session {
@@ -38,7 +39,7 @@ class RemoteTable {
     };
     struct Bucket {
         std::atomic<std::uint32_t> first{0};
-        std::atomic<std::uint32_t> locked{0};
+        SpinLock lock;
     };
 
     [[nodiscard]] Bucket& bucket_of(std::uint64_t key) const {
@@ -50,7 +51,7 @@ class RemoteTable {
 
     // What is changed under its lock only, on a line of its own.
     struct alignas(64) Common {
-        std::atomic<std::uint32_t> locked{0};
+        SpinLock lock;
         std::uint32_t free = 0, untouched = 1;
     };
 

@@ -68,12 +68,12 @@ SessionTable<Family>::Locked::Locked(SessionTable& table, std::uint64_t one, std
     std::sort(buckets_.begin(), buckets_.end());
     count_ =
         static_cast<unsigned>(std::unique(buckets_.begin(), buckets_.end()) - buckets_.begin());
-    for (unsigned i = 0; i < count_; ++i) table_.buckets_[buckets_[i]].lock();
+    for (unsigned i = 0; i < count_; ++i) table_.buckets_[buckets_[i]].lock.lock();
 }
 
 template <class Family>
 SessionTable<Family>::Locked::~Locked() {
-    for (unsigned i = 0; i < count_; ++i) table_.buckets_[buckets_[i]].unlock();
+    for (unsigned i = 0; i < count_; ++i) table_.buckets_[buckets_[i]].lock.unlock();
 }
 
 template <class Family>
