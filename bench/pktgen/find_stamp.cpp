@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/pktgen/find_stamp.hpp"
 
+#include "bench/pktgen/roce.hpp"
+
 namespace sluice::pktgen {
 namespace {
 
@@ -69,27 +71,53 @@ std::optional<Stamped> find_stamp(std::span<const std::uint8_t> frame) {
     const auto located = locate(frame);
     if (!located || located->protocol != static_cast<std::uint8_t>(Protocol::udp))
         return std::nullopt;
-    const auto stamp = read_stamp(frame.subspan(located->l4 + udp::kSize));
+    const auto payload = frame.subspan(located->l4 + udp::kSize);
+    if (const auto stamp = read_stamp(payload)) return Stamped{*located, false, *stamp};
+    // No opcode is the octet that a stamp begins with.
+    if (payload.size() < bth::kSize ||
+        load16(frame.data() + located->l4 + udp::kDestination) != udp::kRoceV2)
+        return std::nullopt;
+    const auto stamp = read_stamp(payload.subspan(bth::kSize));
     if (!stamp) return std::nullopt;
-    return Stamped{*located, *stamp};
+    return Stamped{*located, true, *stamp};
 }
 
-bool checksums_ok(std::span<const std::uint8_t> frame, const Located& located) {
+namespace {
+
+// Octets of the packet by its IP header; nothing if the frame does not hold them, or they do not
+// hold `least` behind that header, or it has a wrong checksum.
+std::optional<std::size_t> packet_octets(std::span<const std::uint8_t> frame,
+                                         const Located& located, std::size_t least) {
     const std::uint8_t* ip = frame.data() + located.ip;
-    // The length of the upper layer by the IP header.
     const std::size_t header = located.l4 - located.ip;
     const std::size_t total = located.v4 ? load16(ip + ipv4::kLength).host()
                                          : load16(ip + ipv6::kLength).host() + ipv6::kSize;
-    const auto protocol = static_cast<Protocol>(located.protocol);
-    const std::size_t least = protocol == Protocol::tcp ? tcp::kSize : udp::kSize;
-    if (total < header + least || located.ip + total > frame.size()) return false;
+    if (total < header + least || located.ip + total > frame.size()) return std::nullopt;
     if (located.v4 && !ipv4_header_checksum_ok(frame.subspan(located.ip, ipv4::kSize)))
-        return false;
+        return std::nullopt;
+    return total;
+}
+
+}  // namespace
+
+bool checksums_ok(std::span<const std::uint8_t> frame, const Located& located) {
+    const auto protocol = static_cast<Protocol>(located.protocol);
+    const auto total =
+        packet_octets(frame, located, protocol == Protocol::tcp ? tcp::kSize : udp::kSize);
+    if (!total) return false;
+    const std::uint8_t* ip = frame.data() + located.ip;
     const auto source = located.v4 ? load_v4(ip + ipv4::kSource) : load_v6(ip + ipv6::kSource);
     const auto destination =
         located.v4 ? load_v4(ip + ipv4::kDestination) : load_v6(ip + ipv6::kDestination);
     return transport_checksum_ok(source, destination, protocol,
-                                 frame.subspan(located.l4, total - header));
+                                 frame.subspan(located.l4, *total - (located.l4 - located.ip)));
+}
+
+bool checksums_ok(std::span<const std::uint8_t> frame, const Stamped& stamped) {
+    if (!stamped.roce) return checksums_ok(frame, static_cast<const Located&>(stamped));
+    const auto total =
+        packet_octets(frame, stamped, udp::kSize + bth::kSize + stamp::kSize + bth::kChecksum);
+    return total && invariant_crc_ok(frame.subspan(stamped.ip, *total), stamped.v4);
 }
 
 }  // namespace sluice::pktgen

@@ -27,6 +27,7 @@ struct Located {
     bool outer_v4 = true, v4 = true;
 };
 struct Stamped : Located {
+    bool roce = false;  // the stamp lies behind the header of RoCEv2
     Stamp stamp;
 };
 
@@ -36,8 +37,9 @@ std::optional<Located> locate(std::span<const std::uint8_t> frame);
 std::optional<Stamped> find_stamp(std::span<const std::uint8_t> frame);
 
 // Whether the checksums of the packet are right: its IPv4 header's and UDP's or TCP's, over the
-// whole of it.
+// whole of it; of RoCEv2 its invariant CRC in place of UDP's.
 bool checksums_ok(std::span<const std::uint8_t> frame, const Located& located);
+bool checksums_ok(std::span<const std::uint8_t> frame, const Stamped& stamped);
 
 // The low 32 bits of an address, which tell the profile's addresses apart.
 inline std::uint32_t low_bits(const IpAddress& address) {

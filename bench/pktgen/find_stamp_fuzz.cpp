@@ -7,6 +7,7 @@
 #include <span>
 
 #include "bench/pktgen/find_stamp.hpp"
+#include "bench/pktgen/roce.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace sluice;
@@ -17,6 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (const auto located = pktgen::locate(octets)) (void)pktgen::checksums_ok(octets, *located);
     const auto found = pktgen::find_stamp(octets);
     if (!found) return 0;
-    if (found->l4 + wire::udp::kSize + pktgen::stamp::kSize > size) __builtin_trap();
+    const std::size_t more = found->roce ? pktgen::bth::kSize : 0;
+    if (found->l4 + wire::udp::kSize + more + pktgen::stamp::kSize > size) __builtin_trap();
+    (void)pktgen::checksums_ok(octets, *found);
     return 0;
 }

@@ -158,9 +158,10 @@ int main(int argc, char** argv) {
         std::printf("%s\n", boost::json::serialize(pktgen::Network(profile).json()).c_str());
         return 0;
     }
-    const bool tcp = profile.flows.protocol == Protocol::tcp;
+    const bool tcp = profile.flows.traffic == pktgen::Traffic::tcp;
     if (tcp && (!pcap.empty() || !soak.empty() || !options.flows_file.empty())) {
-        std::fprintf(stderr, "sluice-pktgen: --soak, --pcap and --flows are for profiles of UDP\n");
+        std::fprintf(stderr,
+                     "sluice-pktgen: --soak, --pcap and --flows are not for profiles of TCP\n");
         return kRefused;
     }
     if (!pcap.empty()) return write_packets(profile, options, pcap);

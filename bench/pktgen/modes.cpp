@@ -369,7 +369,7 @@ int Session::execute() {
         Rig::open(profile_, options_.core, self_test ? Devices::loops : Devices::profile_and_loops);
     if (!rig) return refuse(rig.error());
     rig_ = std::move(*rig);
-    if (profile_.flows.protocol == Protocol::tcp) return execute_connections();
+    if (profile_.flows.traffic == Traffic::tcp) return execute_connections();
     if (!measure_itself() || self_test) return finish(0);
     auto links = rig_->links(options_.wait);
     if (!links) return refuse(links.error());

@@ -2,12 +2,13 @@
 #include "bench/pktgen/network.hpp"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 namespace sluice::pktgen {
 namespace {
 
 constexpr std::uint32_t kFirstHost = 16;  // of a subnet; below are its gateway and some room
-constexpr std::uint16_t kFirstPort = 1024;
 constexpr std::uint64_t kEndpointMacs = 0x02aa'0000'0000ULL;
 
 constexpr std::uint32_t mix(std::uint32_t x) {
@@ -55,14 +56,16 @@ Endpoint Network::endpoint(std::uint32_t number) const {
 
 Network::Ends Network::ends(std::uint32_t flow) const {
     const auto& tenants = profile_.tenants;
-    const std::uint32_t vpc = flow % tenants.vpcs;
-    std::uint32_t turn = flow / tenants.vpcs;
+    // Queue pairs of the same ends follow each other.
+    const std::uint32_t pairs = profile_.flows.queue_pairs;
+    const std::uint32_t vpc = flow / pairs % tenants.vpcs;
+    std::uint32_t turn = flow / pairs / tenants.vpcs;
     const std::uint32_t client = turn % profile_.clients();
     turn /= profile_.clients();
     const bool internet = profile_.flows.to == Destination::internet;
     const std::uint32_t others = internet ? profile_.internet.hosts : profile_.servers();
     const std::uint32_t other = turn % others;
-    turn /= others;
+    turn = turn / others * pairs + flow % pairs;
     Ends result;
     const std::uint32_t first = vpc * tenants.endpoints;
     result.client = endpoint(first + client);
@@ -72,8 +75,8 @@ Network::Ends Network::ends(std::uint32_t flow) const {
         result.server = endpoint(first + profile_.clients() + other);
     // A pair of ends has each port once; where it begins differs, so that ports are spread.
     const std::uint32_t begin = mix(result.client.number * 2654435761U + other);
-    result.port =
-        static_cast<std::uint16_t>(kFirstPort + (std::uint64_t{begin} + turn) % kSourcePorts);
+    result.port = static_cast<std::uint16_t>(
+        profile_.first_source_port() + (std::uint64_t{begin} + turn) % profile_.source_ports());
     return result;
 }
 
@@ -84,6 +87,10 @@ Frame Network::sent(std::uint32_t flow, Way way) const {
     Frame frame;
     frame.source_port = forward ? both.port : profile_.flows.server_port;
     frame.destination_port = forward ? profile_.flows.server_port : both.port;
+    // The same port of entropy both ways, and 4791 at the receiver's end.
+    if (profile_.flows.traffic == Traffic::rocev2)
+        std::tie(frame.source_port, frame.destination_port) =
+            std::pair{both.port, profile_.flows.server_port};
     if (to == Destination::internet && !forward) {
         frame.side = Side::uplink;
         frame.source = both.internet;

@@ -31,7 +31,7 @@ json::value Network::json() const {
     json::array vpcs, hosts, subnets, groups, all;
     const auto to = profile_.flows.to;
     const auto port = profile_.flows.server_port;
-    const auto protocol = profile_.flows.protocol;
+    const auto protocol = profile_.protocol();
     const bool peer = to == Destination::peer;
     const auto pool = to_string(tenants.elastic_pool);
     const auto text = [&](bool client) { return to_string(subnet(tenants.family, client)); };
@@ -51,6 +51,10 @@ json::value Network::json() const {
             json::array rules;
             rules.push_back(client ? rule("egress", protocol, port, reachable)
                                    : rule("ingress", protocol, port, peer ? text(true) : pool));
+            // What goes back is no reply: it goes to port 4791, too.
+            if (profile_.flows.traffic == Traffic::rocev2 && peer)
+                rules.push_back(client ? rule("ingress", protocol, port, text(false))
+                                       : rule("egress", protocol, port, text(true)));
             groups.push_back({{"id", pair_id(vpc, client)}, {"rules", std::move(rules)}});
         }
     }

@@ -33,6 +33,24 @@ TEST_CASE("no two flows send the same tuple in one VPC") {
     }
 }
 
+TEST_CASE("queue pairs of RoCEv2 share their ends in a row, with port 4791 at each receiver") {
+    const Network network(profile("[flows]\ncount = 5000\nprotocol = \"rocev2\"\nqueue_pairs = 4"));
+    std::set<std::tuple<Vni, IpAddress, IpAddress, std::uint16_t>> tuples;
+    for (std::uint32_t flow = 0; flow < network.flows(); ++flow) {
+        const Frame there = network.sent(flow, Way::forward);
+        const Frame back = network.sent(flow, Way::reverse);
+        const Frame first = network.sent(flow / 4 * 4, Way::forward);
+        CHECK(there.source == first.source);
+        CHECK(there.destination == first.destination);
+        CHECK(there.destination_port == 4791);
+        CHECK(back.destination_port == 4791);
+        CHECK(there.source_port >= 0xc000);
+        CHECK(back.source_port == there.source_port);
+        REQUIRE(
+            tuples.emplace(there.vni, there.source, there.destination, there.source_port).second);
+    }
+}
+
 TEST_CASE("packets in reverse swap the ends of what the server has seen") {
     const Network network(profile("[flows]\ncount = 500\nto = \"elastic\""));
     for (std::uint32_t flow = 0; flow < network.flows(); ++flow) {

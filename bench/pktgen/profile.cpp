@@ -8,18 +8,21 @@
 #include <iterator>
 
 #include "bench/pktgen/network.hpp"
+#include "bench/pktgen/roce.hpp"
 #include "dataplane/config/reader.hpp"
 #include "dataplane/wire/special_address.hpp"
 
 namespace sluice::pktgen {
 namespace {
 
+using namespace wire;
 using Table = config::Reader::Table;
 
 constexpr std::string_view kExample = "bench/profiles/elastic.toml";
 constexpr std::int64_t kMostVpcs = 100'000, kMostEndpoints = 100'000, kMostFlows = 50'000'000;
 constexpr std::uint64_t kMostOfAll = 1'000'000;
 constexpr std::int64_t kMostHosts = 1'000, kMostInternetHosts = 60'000;
+constexpr std::int64_t kMostQueuePairs = 4'096;
 constexpr std::int64_t kLastVni = 0xffffff;
 constexpr std::int64_t kLargestFrame = 9'018;
 
@@ -82,11 +85,22 @@ void read_flows(Table table, Profile& profile) {
     flows.exponent = table.number("exponent", 0, 4, 1);
     if (flows.distribution != Distribution::zipf)
         table.refuse("exponent", "only distribution = \"zipf\" has one; remove the key");
-    flows.protocol =
-        table.choice("protocol", {"udp", "tcp"}, "udp") == "tcp" ? Protocol::tcp : Protocol::udp;
-    flows.server_port = static_cast<std::uint16_t>(take(table, "server_port", 1, 65535, 443));
+    const auto protocol = table.choice("protocol", {"udp", "tcp", "rocev2"}, "udp");
+    flows.traffic = protocol == "tcp"      ? Traffic::tcp
+                    : protocol == "rocev2" ? Traffic::rocev2
+                                           : Traffic::udp;
+    const bool roce = flows.traffic == Traffic::rocev2;
+    if (roce) table.refuse("server_port", "protocol = \"rocev2\" has port 4791; remove the key");
+    flows.server_port = static_cast<std::uint16_t>(
+        take(table, "server_port", 1, 65535, roce ? udp::kRoceV2.host() : 443));
+    if (!roce) table.refuse("queue_pairs", "only protocol = \"rocev2\" has them; remove the key");
+    flows.queue_pairs = take(table, "queue_pairs", 1, kMostQueuePairs, 1);
+    if (roce && flows.count > (kQueuePairs - kFirstQueuePair) / 2)
+        table.problem("count", fmt::format("expected at most {}: each has two queue pairs, with "
+                                           "numbers of 24 bits",
+                                           (kQueuePairs - kFirstQueuePair) / 2));
     flows.reverse_percent = take(table, "reverse_percent", 0, 100, 0);
-    if (flows.protocol == Protocol::tcp) {
+    if (flows.traffic == Traffic::tcp) {
         constexpr std::string_view kWhy =
             "protocol = \"tcp\" makes connections, flow by flow, both "
             "ways; remove the key";
@@ -96,11 +110,13 @@ void read_flows(Table table, Profile& profile) {
 }
 
 void read_frames(Table table, Profile& profile) {
-    if (profile.flows.protocol == Protocol::tcp)
+    if (profile.flows.traffic == Traffic::tcp)
         for (const auto* key : {"mix", "size"})
             table.refuse(key, "segments of protocol = \"tcp\" carry no data; remove the key");
     const bool v6 = profile.tenants.family == Family::ipv6;
-    const auto least = v6 ? kLeastIpv6Frame : kLeastIpv4Frame;
+    const bool roce = profile.flows.traffic == Traffic::rocev2;
+    const auto least = roce ? (v6 ? kLeastRoceIpv6Frame : kLeastRoceIpv4Frame)
+                            : (v6 ? kLeastIpv6Frame : kLeastIpv4Frame);
     const auto mix = table.choice("mix", {"fixed", "imix"}, "fixed");
     const auto size = static_cast<std::uint16_t>(take(table, "size", least, kLargestFrame, least));
     if (mix == "imix") {
@@ -108,6 +124,11 @@ void read_frames(Table table, Profile& profile) {
         profile.frames = {{least, 28}, {570, 16}, {1518, 4}};
     } else {
         profile.frames = {{size, 1}};
+        // Headers, invariant CRC and FCS are two more than a multiple of four.
+        if (roce && size % 4 != 2)
+            table.problem("size",
+                          "expected two more than a multiple of four: payloads of RoCEv2 "
+                          "are of whole words");
     }
     table.finish(kExample);
 }
@@ -222,10 +243,11 @@ void check_addresses(Table& root, const Profile& profile) {
     }
     const std::uint64_t far =
         to == Destination::internet ? profile.internet.hosts : profile.servers();
-    const std::uint64_t most = std::uint64_t{tenants.vpcs} * profile.clients() * far * kSourcePorts;
+    const std::uint64_t most =
+        std::uint64_t{tenants.vpcs} * profile.clients() * far * profile.source_ports();
     if (profile.flows.count > most)
         root.problem("flows", fmt::format("count: expected at most {}, {} for each pair of ends",
-                                          most, kSourcePorts));
+                                          most, profile.source_ports()));
 }
 
 void read_root(Table root, Profile& profile) {

@@ -25,6 +25,12 @@ enum class Destination : std::uint8_t {
     internet,  // a host behind the uplink; the client's elastic IP is its source there
 };
 
+enum class Traffic : std::uint8_t {
+    udp,
+    tcp,     // connections of six packets
+    rocev2,  // UDP to port 4791 between queue pairs, of which each flow has one at both ends
+};
+
 enum class Distribution : std::uint8_t {
     round_robin,  // each flow in its turn
     uniform,      // drawn at random
@@ -72,8 +78,9 @@ struct Profile {
         Distribution distribution = Distribution::round_robin;
         double exponent = 1;
         std::uint16_t server_port = 443;
-        Protocol protocol = Protocol::udp;  // or TCP: connections of six packets
-        unsigned reverse_percent = 0;       // of the packets, from the server to the client
+        Traffic traffic = Traffic::udp;
+        std::uint32_t queue_pairs = 1;  // RoCEv2: so many flows in a row have the same two ends
+        unsigned reverse_percent = 0;   // of the packets, from the server to the client
     } flows;
     struct {
         std::uint32_t hosts = 1;
@@ -82,6 +89,16 @@ struct Profile {
     std::vector<FrameShare> frames;
     std::vector<Port> ports;  // the underlay's first
 
+    [[nodiscard]] Protocol protocol() const {
+        return flows.traffic == Traffic::tcp ? Protocol::tcp : Protocol::udp;
+    }
+    // Source ports that each pair of ends has, and the first.
+    [[nodiscard]] std::uint32_t source_ports() const {
+        return flows.traffic == Traffic::rocev2 ? 16'384 : 64'000;
+    }
+    [[nodiscard]] std::uint16_t first_source_port() const {
+        return flows.traffic == Traffic::rocev2 ? 49'152 : 1024;
+    }
     [[nodiscard]] std::uint32_t clients() const { return (tenants.endpoints + 1) / 2; }
     [[nodiscard]] std::uint32_t servers() const { return tenants.endpoints / 2; }
     [[nodiscard]] const Port& underlay() const { return ports[0]; }
@@ -91,10 +108,10 @@ struct Profile {
     [[nodiscard]] std::uint16_t smallest_frame() const;
 };
 
-// Source ports from 1024 that each pair of ends has.
-inline constexpr std::uint32_t kSourcePorts = 64'000;
 // The smallest frame that holds a stamp, with its frame check sequence.
 inline constexpr std::uint16_t kLeastIpv4Frame = 64, kLeastIpv6Frame = 84;
+// The same of RoCEv2: with its header and invariant CRC, and a payload of whole words.
+inline constexpr std::uint16_t kLeastRoceIpv4Frame = 82, kLeastRoceIpv6Frame = 102;
 
 // The profile, which is usable only without problems.
 struct Reading {

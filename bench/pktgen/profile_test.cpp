@@ -60,6 +60,22 @@ TEST_CASE("a frame must hold a stamp and fit the ports' MTU") {
     CHECK(problems("name = \"x\"\n[frames]\nsize = 1568\n" + kPort).empty());
 }
 
+TEST_CASE("RoCEv2 has its own port, whole words and queue pairs, which nothing else has") {
+    const std::string roce = "name = \"x\"\n[flows]\nprotocol = \"rocev2\"\n";
+    CHECK(problems(roce + "queue_pairs = 8\n" + kPort).empty());
+    CHECK(problems(roce + "server_port = 443\n" + kPort).find("has port 4791") !=
+          std::string::npos);
+    CHECK(
+        problems(roce + "[frames]\nsize = 84\n" + kPort) ==
+        "p.toml:5: frames.size: expected two more than a multiple of four: payloads of RoCEv2 are "
+        "of whole words\n");
+    CHECK(problems(roce + "[frames]\nsize = 78\n" + kPort).find("from 82") != std::string::npos);
+    CHECK(problems(roce + "count = 9000000\n" + kPort).find("at most 8388607") !=
+          std::string::npos);
+    CHECK(problems("name = \"x\"\n[flows]\nqueue_pairs = 8\n" + kPort) ==
+          "p.toml:3: flows.queue_pairs: only protocol = \"rocev2\" has them; remove the key\n");
+}
+
 TEST_CASE("no more flows than there are tuples, and no host with the gateway's VTEP") {
     CHECK(problems("name = \"x\"\n[flows]\ncount = 64001\n" + kPort).find("at most 64000") !=
           std::string::npos);

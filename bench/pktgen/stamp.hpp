@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What identifies a packet of the generator: 18 octets at the start of its UDP payload, which fit
-// the smallest inner frame (64 octets with its FCS over IPv4).
+// What identifies a packet of the generator: 18 octets at the start of its UDP payload (of RoCEv2:
+// behind its header), which fit the smallest inner frame (64 octets with its FCS over IPv4).
 //
 //     0  magic, 16 bits      2  lane, 32 bits      6  sequence, 32 bits     10  time, 64 bits
 //
@@ -41,14 +41,17 @@ inline void begin_stamp(std::uint8_t* payload, std::uint32_t lane) {
     wire::put_raw(payload + stamp::kLane, lane);
 }
 
+inline void put_stamp(std::uint8_t* payload, std::uint32_t sequence, std::uint64_t time) {
+    wire::put_raw(payload + stamp::kSequence, sequence);
+    wire::put_raw(payload + stamp::kTime, static_cast<std::uint32_t>(time));
+    wire::put_raw(payload + stamp::kTime + 4, static_cast<std::uint32_t>(time >> 32));
+}
+
 // Fills in sequence and time behind the UDP header at `udp`, and adds them to its checksum, to
 // which `change` is added, too (of the lengths, ChecksumDelta::folded).
 inline void finish_stamp(std::uint8_t* udp, std::uint32_t sequence, std::uint64_t time,
                          std::uint16_t change = 0) {
-    std::uint8_t* payload = udp + wire::udp::kSize;
-    wire::put_raw(payload + stamp::kSequence, sequence);
-    wire::put_raw(payload + stamp::kTime, static_cast<std::uint32_t>(time));
-    wire::put_raw(payload + stamp::kTime + 4, static_cast<std::uint32_t>(time >> 32));
+    put_stamp(udp + wire::udp::kSize, sequence, time);
     std::uint64_t sum = static_cast<std::uint16_t>(~wire::raw16(udp + wire::udp::kChecksum));
     sum += change;
     sum += sequence;

@@ -81,21 +81,23 @@ Templates::Layout Templates::layout(const Profile& profile, Side side, const Lin
                                     .flags_and_offset = ipv4::kDontFragment});
     else
         layers.emplace_back(b::Ipv6{.source = zero6, .destination = zero6});
-    result.tcp = profile.flows.protocol == Protocol::tcp;
-    if (result.tcp) {
+    result.traffic = profile.flows.traffic;
+    if (result.traffic == Traffic::tcp) {
         layers.emplace_back(b::Tcp{.sequence = 0, .acknowledgement = 0, .flags = 0});
         result.prototype = b::packet(layers);
         result.sizes.resize(1);
         result.sizes[0].octets = static_cast<std::uint16_t>(result.prototype.size());
         return result;
     }
-    layers.emplace_back(b::Udp{});
+    const bool roce = result.traffic == Traffic::rocev2;
+    layers.emplace_back(roce ? b::Udp{.checksum = 0} : b::Udp{});
     const std::size_t payload = base - kFcs - ethernet::kSize - ip_header(inner) - udp::kSize;
+    const std::size_t before = roce ? bth::kSize : 0;
     b::Bytes stamped(payload);
-    begin_stamp(stamped.data(), 0);
+    begin_stamp(stamped.data() + before, 0);
     layers.emplace_back(b::Payload{std::move(stamped)});
     result.prototype = b::packet(layers);
-    result.prototype.resize(result.l4 + udp::kSize + stamp::kSize);
+    result.prototype.resize(result.l4 + udp::kSize + before + stamp::kSize);
 
     const std::uint8_t* frame = result.prototype.data();
     for (const auto& share : profile.frames) {
@@ -124,6 +126,8 @@ Templates::Layout Templates::layout(const Profile& profile, Side side, const Lin
         // Twice: its own field and the pseudo-header's.
         size.udp_change = change(result.l4 + udp::kLength, size.udp, 2);
         result.sizes.push_back(size);
+        if (roce)
+            result.paddings.emplace_back(size.octets - result.prototype.size() - bth::kChecksum);
     }
     return result;
 }
@@ -151,7 +155,12 @@ void Templates::make(std::uint8_t* out, const Layout& layout, const Frame& frame
     if (layout.inner_v4) apply(ip + ipv4::kChecksum, delta);
     put_port(l4 + udp::kSource, frame.source_port, delta);
     put_port(l4 + udp::kDestination, frame.destination_port, delta);
-    if (layout.tcp) return apply(l4 + tcp::kChecksum, delta);
+    if (layout.traffic == Traffic::tcp) return apply(l4 + tcp::kChecksum, delta);
+    if (layout.traffic == Traffic::rocev2) {
+        const bool to_server = lanes_.way(lane) == Way::forward;
+        begin_bth(l4 + udp::kSize, kFirstQueuePair + 2 * lanes_.flow(lane) + (to_server ? 1 : 0));
+        return begin_stamp(l4 + udp::kSize + bth::kSize, lane);
+    }
     // The prototype's lane is 0.
     delta.replace(be32::from_raw(0), be32::from_raw(lane));
     begin_stamp(l4 + udp::kSize, lane);
@@ -193,8 +202,25 @@ std::uint16_t Templates::write(std::uint8_t* out, std::uint32_t lane, std::size_
         if (layout.inner_v4) apply(ip + ipv4::kChecksum, ChecksumDelta(size.inner_change));
         store(out + layout.l4 + udp::kLength, be16{size.udp});
     }
-    finish_stamp(out + layout.l4, sequence, time, size.udp_change);
+    if (layout.traffic == Traffic::rocev2) {
+        put_stamp(out + layout.l4 + udp::kSize + bth::kSize, sequence, time);
+        finish_roce(out, layout, share, sequence);
+    } else {
+        finish_stamp(out + layout.l4, sequence, time, size.udp_change);
+    }
     return size.octets;
+}
+
+void Templates::finish_roce(std::uint8_t* out, const Layout& layout, std::size_t share,
+                            std::uint32_t sequence) {
+    put_24(out + layout.l4 + udp::kSize + bth::kSequence, sequence);
+    const std::size_t end = layout.sizes[share].octets;
+    for (const auto& other : layout.sizes)
+        if (other.octets < end) put_raw(out + other.octets - bth::kChecksum, std::uint32_t{0});
+    std::uint8_t* stamp = out + layout.l4 + udp::kSize + bth::kSize;
+    const std::uint32_t state = Crc32::advance(
+        begin_invariant_crc(out + layout.inner_ip, layout.inner_v4), {stamp, stamp::kSize});
+    put_invariant_crc(out + end - bth::kChecksum, layout.paddings[share].behind(state));
 }
 
 std::uint16_t Templates::write_segment(std::uint8_t* out, std::uint32_t lane,

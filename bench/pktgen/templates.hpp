@@ -4,7 +4,7 @@
 //
 // Ownership: holds all templates, 128 octets each (IPv6 somewhere: 192). `write` neither allocates
 // nor fails. Threads: const after construction. Checksums of IP and of inner UDP are right; the
-// outer UDP checksum is zero, as VXLAN recommends it.
+// outer UDP checksum is zero, as VXLAN recommends it, and RoCEv2's, whose invariant CRC is right.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/pktgen/network.hpp"
+#include "bench/pktgen/roce.hpp"
 #include "bench/pktgen/stamp.hpp"
 
 namespace sluice::pktgen {
@@ -28,8 +29,8 @@ struct Lanes {
 
     explicit Lanes(const Profile& profile)
         : flows(profile.flows.count),
-          ways(profile.flows.reverse_percent != 0 || profile.flows.protocol == Protocol::tcp ? 2
-                                                                                             : 1) {}
+          ways(profile.flows.reverse_percent != 0 || profile.flows.traffic == Traffic::tcp ? 2
+                                                                                           : 1) {}
     [[nodiscard]] std::uint32_t count() const { return flows * ways; }
     [[nodiscard]] std::uint32_t of(std::uint32_t flow, Way way) const {
         return flow * ways + (way == Way::forward ? 0 : 1);
@@ -69,14 +70,18 @@ class Templates {
     struct Layout {
         std::uint16_t inner_ip = 0;  // offsets
         std::uint16_t l4 = 0;
-        bool tcp = false;
+        Traffic traffic = Traffic::udp;
         bool outer_v4 = false;  // an outer header with a checksum
         bool outer = false;
         bool inner_v4 = true;
         std::vector<std::uint8_t> prototype;  // headers and stamp
         std::vector<Size> sizes;
+        std::vector<Crc32::Zeros> paddings;  // RoCEv2: of each size, between stamp and CRC
     };
     static Layout layout(const Profile& profile, Side side, const LinkMacs& macs);
+    // Sequence number and invariant CRC of a packet that is else complete.
+    static void finish_roce(std::uint8_t* out, const Layout& layout, std::size_t share,
+                            std::uint32_t sequence);
     void make(std::uint8_t* out, const Layout& layout, const Frame& frame,
               std::uint32_t lane) const;
 

@@ -58,7 +58,10 @@ void check_all(const std::string& text) {
             CHECK(checksums_ok(frame, *found));
             ++frame[octets - 1U];
             CHECK(!checksums_ok(frame, *found));
-            for (std::size_t cut = 0; cut < found->l4 + 8U + stamp::kSize; ++cut)
+            const bool roce = profile.flows.traffic == Traffic::rocev2;
+            CHECK(found->roce == roce);
+            const std::size_t end = found->l4 + 8U + (roce ? bth::kSize : 0) + stamp::kSize;
+            for (std::size_t cut = 0; cut < end; ++cut)
                 REQUIRE(!find_stamp(std::span(frame).first(cut)));
         }
     }
@@ -92,6 +95,44 @@ TEST_CASE("frames of the internet's hosts are plain ones on the uplink") {
         kPort +
         "[[port]]\nrole = \"uplink\"\ndevice = \"net_null1\"\n"
         "gateway = \"198.51.100.1\"\naddress = \"198.51.100.254\"\n");
+}
+TEST_CASE("frames of RoCEv2 are right in the overlay and on the uplink, of every size") {
+    const std::string roce = "protocol = \"rocev2\"\n";
+    check_all("[flows]\ncount = 10\nqueue_pairs = 3\nreverse_percent = 50\n" + roce + kPort);
+    check_all("[tenants]\nfamily = \"ipv6\"\n[frames]\nmix = \"imix\"\n[flows]\ncount = 10\n" +
+              roce + kPort6);
+    check_all(
+        "[tenants]\nelastic_pool = \"203.0.113.0/24\"\n[frames]\nsize = 1086\n[flows]\n"
+        "count = 30\nto = \"internet\"\nreverse_percent = 30\n" +
+        roce + kPort +
+        "[[port]]\nrole = \"uplink\"\ndevice = \"net_null1\"\n"
+        "gateway = \"198.51.100.1\"\naddress = \"198.51.100.254\"\n");
+}
+TEST_CASE(
+    "messages of RoCEv2 count up for each queue pair, in buffers that other sizes have used") {
+    const auto [profile, problems] = read(
+        "name = \"x\"\n[frames]\nmix = \"imix\"\n[flows]\ncount = 3\n"
+        "protocol = \"rocev2\"\nreverse_percent = 50\n" +
+        kPort);
+    REQUIRE(problems.empty());
+    const Network network(profile);
+    const Templates templates(profile, network, {kUnderlay, kUplink});
+    std::vector<std::uint8_t> buffer(4'000);
+    std::uint32_t turn = 0;
+    for (const std::size_t share : {0U, 2U, 1U, 2U, 0U, 1U, 2U})
+        for (std::uint32_t lane = 0; lane < 6; ++lane) {
+            const std::uint32_t sequence = 0xfffffd + turn++ / 6;
+            const auto octets = templates.write(buffer.data(), lane, share, sequence, turn);
+            const auto frame = std::span<const std::uint8_t>(buffer).first(octets);
+            const auto found = find_stamp(frame);
+            REQUIRE(found);
+            CHECK(checksums_ok(frame, *found));
+            const std::uint8_t* header = frame.data() + found->l4 + wire::udp::kSize;
+            CHECK(header[bth::kOpcode] == bth::kReliableSendOnly);
+            // Lane 2 i goes to the server's queue pair, lane 2 i + 1 to the client's; 24 bits.
+            CHECK(wire::load32(header + 4).host() == (2 + lane / 2 * 2 + (lane % 2 == 0 ? 1 : 0)));
+            CHECK(wire::load32(header + 8).host() == (sequence & 0xffffff));
+        }
 }
 TEST_CASE("segments of connections have what they are given, and right checksums") {
     for (const std::string& more : {std::string{}, std::string{"[tenants]\nfamily = \"ipv6\"\n"}}) {
