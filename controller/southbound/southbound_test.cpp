@@ -214,7 +214,7 @@ TEST_CASE("changes are sent at once and confirmed in order, several under way") 
         if (i % 5 != 0) changes.put = {vni(i, i)};
         pair.change(i, changes);
     }
-    REQUIRE(pair.run([&] { return pair.backend.commits == 16; }, 300ms));
+    REQUIRE(pair.run([&] { return pair.backend.commits == 16; }));
     CHECK(pair.recorder.confirmed == std::vector<std::uint64_t>{0});
     pair.backend.hold_commits = false;
     pair.backend.release();
@@ -302,7 +302,7 @@ TEST_CASE("what a gateway refuses is left out with its object, and everything el
         };
         REQUIRE(refused() == 1);
         pair.ahead = 100ms;
-        REQUIRE(pair.run([&] { return refused() == 2; }, 1s));
+        REQUIRE(pair.run([&] { return refused() == 2; }));
         pair.ahead = 250ms;
         CHECK_FALSE(pair.run([&] { return refused() > 2; }, 30ms));
         CHECK(pair.recorder.withheld.size() == 1);

@@ -15,7 +15,7 @@ void SwitchContext::read_meters() {
 
 void SwitchContext::say_rarely(const std::string& sentence) {
     constexpr std::size_t kLines = 10;
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = settings.now();
     if (now - quiet_since >= std::chrono::seconds(1)) {
         if (unsaid > 0) say(std::to_string(unsaid) + " more lines like these were left out");
         quiet_since = now;
@@ -45,6 +45,7 @@ void SwitchContext::commit(Changes changes, std::function<void(Result<void>)> do
 
 Session::Session(const std::shared_ptr<SwitchContext>& context, Connection::Socket&& socket)
     : context_(context),
+      last_heard_(context->settings.now()),
       bundles_({context->settings.bundles, context->settings.bundle_messages,
                 context->settings.bundle_octets},
                context->bundle_octets),
@@ -89,7 +90,7 @@ void Session::on_closed(const std::string& reason) {
 void Session::on_message(MessageView message) {
     ++context_->counters.messages;
     has_spoken_ = true;
-    last_heard_ = std::chrono::steady_clock::now();
+    last_heard_ = context_->settings.now();
     dispatch(message);
 }
 

@@ -136,7 +136,7 @@ class Session final : public Connection::Handler, public std::enable_shared_from
     std::deque<std::shared_ptr<Waiting>> waiting_;
     std::optional<Bytes> held_;
     bool has_spoken_ = false;
-    std::chrono::steady_clock::time_point last_heard_ = std::chrono::steady_clock::now();
+    std::chrono::steady_clock::time_point last_heard_;
     std::vector<Modification> batch_;
     bool batch_posted_ = false, settling_ = false;
     Bundles bundles_;

@@ -118,7 +118,7 @@ void Session::barrier(MessageView message) {
 void Session::bundle_control(MessageView message) {
     const auto control = decode_bundle_control(message);
     if (!control) return refuse(control.error(), message);
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = context_->settings.now();
     std::optional<ErrorCode> wrong;
     switch (control->type) {
         case BundleType::open_request:
@@ -179,7 +179,7 @@ void Session::bundle_add(MessageView message) {
         bundles_.refuse(bundle_of(message));
         return refuse(request.error(), message);
     }
-    if (const auto wrong = bundles_.admit(*request, message, std::chrono::steady_clock::now())) {
+    if (const auto wrong = bundles_.admit(*request, message, context_->settings.now())) {
         bundles_.refuse(request->bundle);
         return refuse(*wrong, message);
     }
@@ -199,7 +199,7 @@ void Session::watch_bundles() {
             const auto self = weak.lock();
             if (error || !self) return;
             self->bundle_timer_runs_ = false;
-            const auto since = std::chrono::steady_clock::now() - idle;
+            const auto since = self->context_->settings.now() - idle;
             for (const auto& opened_by : self->bundles_.expire(since))
                 self->refuse(error::kBundleTimeout, opened_by);
             self->watch_bundles();

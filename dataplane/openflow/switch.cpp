@@ -117,7 +117,7 @@ struct Switch::State : std::enable_shared_from_this<Switch::State> {
                 return rank(one) < rank(other);
             });
         const auto& session = *last->second;
-        const auto silent = std::chrono::steady_clock::now() - session.last_heard();
+        const auto silent = context->settings.now() - session.last_heard();
         if (session.has_spoken() && silent < context->settings.silence) return false;
         context->say_rarely("closed a silent connection to make room for another");
         const auto closing = last->second;

@@ -39,6 +39,8 @@ struct SwitchSettings {
     std::chrono::milliseconds bundle_idle{60'000};     // then it is discarded
     std::chrono::milliseconds first_retry{100};        // of a controller
     std::chrono::milliseconds longest_retry{2'000};
+    // For `silence` and `bundle_idle`; `limits` are measured by the steady clock itself.
+    std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
     ConnectionLimits limits;
 };
 

@@ -325,7 +325,8 @@ TEST_CASE("match fields cover what is narrower and overlap where a packet may be
 TEST_CASE("silent connections make room for another, one that speaks does not") {
     SwitchSettings settings;
     settings.connections = 64;
-    settings.silence = 300ms;
+    std::chrono::steady_clock::time_point now{};
+    settings.now = [&now] { return now; };
     World world(settings);  // its client has said HELLO
     const boost::asio::generic::stream_protocol protocol(AF_UNIX, 0);
     const auto connect = [&] {
@@ -364,7 +365,7 @@ TEST_CASE("silent connections make room for another, one that speaks does not") 
     late.connection = Connection::start(connect(), late);
     REQUIRE(world.run([&] { return !late.heard.empty(); }));
     CHECK(late.heard.front().starts_with("closed"));
-    world.run([] { return false; }, settings.silence);
+    now += settings.silence;
     other.barrier();
     REQUIRE(world.run([&] { return other.heard.size() == 2; }));
     Client later;
