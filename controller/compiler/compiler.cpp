@@ -144,6 +144,7 @@ void Compiler::Impl::vpc_moved(const model::Uuid& vpc) {
         return true;
     });
     state.each_referrer(vpc, Kind::security_group, [&](const ResourcePtr& group) {
+        touch(UnitKind::group, group->id);
         for (const auto& rule : group->as<model::SecurityGroup>().rules) {
             touch(UnitKind::rule, group->id, rule.id);
             if (rule.remote_prefix_list_id)
@@ -207,9 +208,7 @@ void Compiler::Impl::group_changed(const model::Change& change) {
     };
     each_only_in(old, now, false);
     each_only_in(now, old, true);
-    if (before != nullptr && after != nullptr &&
-        before->persist_established != after->persist_established)
-        for (const model::Rule* rule : now) touch(UnitKind::rule, resource.id, rule->id);
+    touch(UnitKind::group, resource.id);
     // A group on its way out has no members; it is named by rules on their way out only.
     if ((before != nullptr) != (after != nullptr))
         state.each_referrer(resource.id, Kind::endpoint, [&](const ResourcePtr& member) {

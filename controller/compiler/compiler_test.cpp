@@ -226,20 +226,32 @@ TEST_CASE("a VPC's settings are its row's; those that are the default are not sa
     CHECK(row().settings.empty());
 }
 
-TEST_CASE("persist_established is a setting of each rule that allows") {
+TEST_CASE("a group with persist_established has an entry of its own in both directions") {
     Cloud cloud;
     const auto vpc = cloud.make(Kind::vpc, R"({"cidrs":["10.0.0.0/8"]})");
     const auto group = cloud.make(
         Kind::security_group,
         R"({"rules":[{"direction":"ingress"},{"direction":"ingress","action":"deny"}],"vpc_id":)" +
             id(vpc) + "}");
+    const auto entries = [&] {
+        return count(*cloud.incremental.gateway("gw1"), openflow::kIngressRule);
+    };
+    const auto without = entries();
     REQUIRE(cloud.patch(group, R"({"persist_established":true})"));
-    const auto& put = cloud.last.at("gw1").put;
-    REQUIRE(put.size() == 1);
-    CHECK(nfv::RuleRow::decode(put[0])->persists);
-    CHECK(nfv::RuleRow::decode(put[0])->allow);
+    const auto last = [&] { return cloud.last.at("gw1"); };
+    const auto put = last().put;
+    REQUIRE(put.size() == 2);
+    CHECK(last().remove.empty());
+    CHECK(nfv::PersistingRow::decode(put[0])->direction == nfv::Direction::egress);
+    CHECK(nfv::PersistingRow::decode(put[1])->direction == nfv::Direction::ingress);
+    // With and without rules.
+    REQUIRE(cloud.patch(group, R"({"rules":[]})"));
+    CHECK(last().remove.size() == 2);
+    CHECK(entries() == without - 1);
     REQUIRE(cloud.patch(group, R"({"persist_established":false})"));
-    CHECK_FALSE(nfv::RuleRow::decode(cloud.last.at("gw1").put.at(0))->persists);
+    CHECK(last().put.empty());
+    CHECK(last().remove.size() == 2);
+    CHECK(entries() == without - 2);
 }
 
 TEST_CASE("members are rows only while a rule of that direction names their group") {

@@ -152,6 +152,19 @@ Compiled compile_endpoint(const State& state, const Unit& unit) {
     return compiled;
 }
 
+Compiled compile_group(const State& state, const Unit& unit) {
+    const auto group_in = placed<model::Kind::security_group>(state, unit.a);
+    if (!group_in) return {};
+    const auto& resource = *group_in.resource;
+    Compiled compiled = group_in.empty();
+    if (resource.as<model::SecurityGroup>().persist_established)
+        for (const Direction direction : {Direction::egress, Direction::ingress})
+            compiled.entries.push_back(nfv::PersistingRow{direction, number_of<GroupId>(resource),
+                                                          group_in.vpc_number(), resource.cookie()}
+                                           .encode());
+    return compiled;
+}
+
 Compiled compile_rule(const State& state, const Unit& unit) {
     const auto group_in = placed<model::Kind::security_group>(state, unit.a);
     if (!group_in) return {};
@@ -180,7 +193,6 @@ Compiled compile_rule(const State& state, const Unit& unit) {
     if (rule->remote_prefix_list_id)
         if (const auto remote = state.find(*rule->remote_prefix_list_id))
             row.remote_group = number_of<GroupId>(*remote);
-    row.persists = row.allow && group.persist_established;
     row.cookie = Cookie{rule->number};
     Compiled compiled = group_in.empty();
     compiled.entries.push_back(row.encode());
@@ -376,6 +388,8 @@ Compiled compile(const State& state, const NamedCounts& named, const Unit& unit)
             return compile_host(state, unit);
         case Unit::Kind::endpoint:
             return compile_endpoint(state, unit);
+        case Unit::Kind::group:
+            return compile_group(state, unit);
         case Unit::Kind::rule:
             return compile_rule(state, unit);
         case Unit::Kind::egress_member:

@@ -22,6 +22,7 @@ struct Unit {
         subnet,         // a: the subnet
         host,           // a: the host, b: the gateway
         endpoint,       // a: the endpoint
+        group,          // a: the group
         rule,           // a: the group, b: the rule
         egress_member,  // a: the group, b: the endpoint; where egress rules name the group
         ingress_member,

@@ -18,7 +18,7 @@
 namespace sluice::openflow {
 
 enum class Setting : std::uint8_t {
-    // 1-15 limits, 16-31 time-outs, 32-39 behaviours, 40-47 of rules, 48-63 of NAT gateways
+    // 1-15 limits, 16-31 time-outs, 32-39 behaviours, 40-47 of groups, 48-63 of NAT gateways
     connections = 1,
     half_open = 2,
     new_per_second = 3,

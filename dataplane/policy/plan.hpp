@@ -101,8 +101,9 @@ struct Plan {
     NatPlan nat;
     // False: this packet passes but installs no flow.
     bool installs = true;
-    // The rule of that side's groups that allows it wants what it admitted to survive it.
-    bool egress_persists = false, ingress_persists = false;
+    // The group whose rule admits it on that side, if what that admitted survives the rule
+    // (persist_established); else none.
+    GroupId egress_group, ingress_group;
     Path path;
 };
 
@@ -116,9 +117,10 @@ enum class WalkMode : std::uint8_t {
 
 // What a connection that is judged anew keeps from when it was admitted.
 struct Established {
-    // That side's groups need not allow it any more (persist_established). Whatever else the
-    // policy says must still hold.
-    bool egress_persists = false, ingress_persists = false;
+    // Which group admitted it for good, on that side: as long as that persists, no group need
+    // allow it any more. Whatever else the policy says must still hold.
+    GroupId egress_group, ingress_group;
+    bool asks_groups = true;  // false: whatever they say
     // Its source is a port of a NAT gateway's: this one, as long as that is permitted.
     bool nat_source = false;
     IpAddress source;

@@ -28,10 +28,7 @@ inline constexpr std::size_t kPathLength = 7;
 enum ConnectionFlag : std::uint32_t {
     kHalfOpen = 1U << 16,        // nobody has answered it: counted as such
     kEndpointCounts = 1U << 17,  // its endpoint counts it, not only the VPC
-    // That side's groups need not allow it any more: the rule that did wants it so.
-    kEgressPersists = 1U << 18,
-    kIngressPersists = 1U << 19,
-    kPickedUp = 1U << 20,  // in its middle, after a restart: nobody has seen its handshake
+    kPickedUp = 1U << 20,        // in its middle, after a restart: nobody has seen its handshake
     // Ports of NAT gateways that it holds (port_table.hpp): the one that its first packet leaves
     // with; that one's {port, remote} (remote_table.hpp); the one that its first packet came to.
     kNatSource = 1U << 21,
@@ -52,6 +49,8 @@ struct Connection {
     // Carries out of the flows' 32-bit counters.
     std::array<std::atomic<std::uint32_t>, kDirections> octets_high{};
     std::array<std::atomic<std::uint16_t>, kDirections> packets_high{};
+    // The groups that admitted it for good, as egress and as ingress (policy::Established).
+    std::array<std::atomic<std::uint32_t>, 2> admitted_by{};
     // The entries that decided, in the order of policy::Path. Rewritten by a re-walk, so a
     // concurrent reader may see old and new mixed: it is for people.
     std::array<std::atomic<std::uint64_t>, kPathLength> path{};
@@ -97,14 +96,6 @@ struct Connection {
     [[nodiscard]] bool has(ConnectionFlag flag) const {
         return (state.load(std::memory_order_relaxed) & flag) != 0;
     }
-    // Of the flags in `which`, those in `flags` are set and the others cleared.
-    void change_flags(std::uint32_t which, std::uint32_t flags) {
-        std::uint32_t before = state.load(std::memory_order_relaxed);
-        while ((before & which) != flags &&
-               !state.compare_exchange_weak(before, (before & ~which) | flags,
-                                            std::memory_order_acq_rel)) {
-        }
-    }
     // Somebody answered. The flags as they were: only one caller sees kHalfOpen.
     std::uint32_t answer() {
         if ((state.load(std::memory_order_relaxed) & kHalfOpen) == 0) return 0;
@@ -126,7 +117,7 @@ struct Connection {
         return static_cast<std::uint32_t>(life) | static_cast<std::uint32_t>(tcp) << 8;
     }
 };
-static_assert(sizeof(Connection) <= 104);
+static_assert(sizeof(Connection) <= 112);
 
 // Adds one packet to a flow's counters; the writer is the worker that received it.
 inline void count(FlowState& flow, Connection& connection, bool reverse, std::uint32_t octets) {

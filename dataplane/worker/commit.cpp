@@ -144,6 +144,8 @@ void refresh_connection(Worker::State& state, session::Connection& connection, c
         connection.meters[1][i].store(state.shared.meters->find(plan.reverse.meters[i]).value,
                                       std::memory_order_relaxed);
     }
+    connection.admitted_by[0].store(plan.egress_group.value, std::memory_order_relaxed);
+    connection.admitted_by[1].store(plan.ingress_group.value, std::memory_order_relaxed);
     const policy::Path& path = plan.path;
     const std::array<Cookie, session::kPathLength> cookies = {path.source_endpoint,
                                                               path.egress_rule,
@@ -155,7 +157,7 @@ void refresh_connection(Worker::State& state, session::Connection& connection, c
     for (std::size_t i = 0; i < cookies.size(); ++i) {
         // A side whose groups need not allow it any more: the rule that once did stays its own.
         const bool kept =
-            (i == 1 && plan.egress_persists) || (i == cookies.size() - 1 && plan.ingress_persists);
+            (i == 1 && plan.egress_group) || (i == cookies.size() - 1 && plan.ingress_group);
         if (!kept || cookies[i])
             connection.path[i].store(cookies[i].value, std::memory_order_relaxed);
     }
@@ -207,7 +209,7 @@ Committed commit(Worker::State& state, const Plan& plan, session::TcpState tcp_s
                                 (tcp_state == session::TcpState::established
                                      ? static_cast<std::uint32_t>(session::kPickedUp)
                                      : 0U) |
-                                persistence(plan) | ports.flags() | scales;
+                                ports.flags() | scales;
     const auto refused = [&](DropReason reason) -> Committed {
         if (plan.installs) limits.release(claim, endpoint_counts);
         return {session::kNoFlow, reason};

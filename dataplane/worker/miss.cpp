@@ -89,7 +89,7 @@ bool judged_by_groups(DropReason reason) {
 bool walk_as_reply(Worker::State& state, const Packet& packet, Plan& plan) {
     // Where it goes, whatever groups say: what they deny has not been translated yet.
     policy::Established admitted;
-    admitted.egress_persists = admitted.ingress_persists = true;
+    admitted.asks_groups = false;
     const Plan there =
         state.shared.walk(*state.snapshot, packet, policy::WalkMode::packet, &admitted);
     if (there.verdict != Verdict::forward || there.nat) return false;

@@ -73,8 +73,11 @@ Judgement rewalk(Worker::State& state, session::ConnectionIndex number) {
     auto& reverse = sessions.flow(session::reverse_of(number));
     if (state.snapshot == nullptr) return Judgement::ended;
     state.counters.rewalks.add(1);
-    policy::Established established{.egress_persists = connection.has(session::kEgressPersists),
-                                    .ingress_persists = connection.has(session::kIngressPersists),
+    const auto admitted_by = [&](std::size_t side) {
+        return GroupId{connection.admitted_by[side].load(std::memory_order_relaxed)};
+    };
+    policy::Established established{.egress_group = admitted_by(0),
+                                    .ingress_group = admitted_by(1),
                                     .nat_source = connection.has(session::kNatSource),
                                     .source = {},
                                     .source_port = 0};
@@ -94,8 +97,6 @@ Judgement rewalk(Worker::State& state, session::ConnectionIndex number) {
         return Judgement::restarts;
     }
     refresh_connection(state, connection, plan);
-    connection.change_flags(session::kEgressPersists | session::kIngressPersists,
-                            persistence(plan));
     // Its VPC may have turned the check of windows on or off.
     if (connection.tcp_state() == session::TcpState::established)
         track_all(sessions, number,

@@ -144,16 +144,11 @@ TEST_CASE_METHOD(Cloud, "each VPC says for how long after a restart connections 
 }
 
 TEST_CASE_METHOD(Cloud, "persist_established: what a rule admitted survives it, each side alone") {
-    const auto set = [&](bool egress, bool ingress) {
-        nfv::RuleRow out = rule(nfv::Direction::egress, Family::ipv4, 601);
-        nfv::RuleRow in = rule(nfv::Direction::ingress, Family::ipv4, 602);
-        out.persists = egress;
-        in.persists = ingress;
-        put(out, in);
-    };
     const nfv::RuleRow out = rule(nfv::Direction::egress, Family::ipv4, 601);
     const nfv::RuleRow in = rule(nfv::Direction::ingress, Family::ipv4, 602);
-    set(true, false);
+    const nfv::PersistingRow keeps_out{nfv::Direction::egress, kOpen, a.vpc, Cookie{600}};
+    const nfv::PersistingRow keeps_in{nfv::Direction::ingress, kOpen, a.vpc, Cookie{600}};
+    put(out, in, keeps_out);
     establish();
     SECTION("the side that persists is not asked again, and new connections are") {
         remove(out);
@@ -187,13 +182,47 @@ TEST_CASE_METHOD(Cloud, "persist_established: what a rule admitted survives it, 
         CHECK(connections() == 0);
     }
     SECTION("a rule that is allowed anew, and does not persist, cuts when it goes") {
-        set(false, false);
+        remove(keeps_out);
         check_passes(forth(kAck, 1001));
         remove(out);
         check_dropped(kUnderlay, forth(kAck, 1001), DropReason::policy_changed);
     }
+    SECTION("turned off, it cuts what has only that left") {
+        remove(out);
+        check_passes(forth(kAck, 1001));
+        remove(keeps_out);
+        check_dropped(kUnderlay, back(kAck), DropReason::policy_changed);
+        CHECK(connections() == 0);
+    }
+    SECTION("turned off together with its rules, it cuts") {
+        remove(out, keeps_out);
+        check_dropped(kUnderlay, forth(kAck, 1001), DropReason::policy_changed);
+    }
+    SECTION("turned off and on again, it does not bring back what it no longer admits") {
+        remove(keeps_out);
+        check_passes(forth(kAck, 1001));
+        remove(out);
+        put(keeps_out);
+        check_dropped(kUnderlay, forth(kAck, 1001), DropReason::policy_changed);
+    }
+    SECTION("another group that persists is no reason to go on") {
+        remove(out);
+        put(nfv::PersistingRow{nfv::Direction::egress, GroupId{77}, a.vpc, Cookie{700}});
+        remove(keeps_out);
+        check_dropped(kUnderlay, forth(kAck, 1001), DropReason::policy_changed);
+    }
+    SECTION("who leaves the group keeps what it admitted, until that persists no more") {
+        auto row = a.row();
+        row.groups = {GroupId{77}};
+        put(row);
+        check_passes(forth(kAck, 1001));
+        check_passes(back(kAck));
+        remove(keeps_out);
+        check_dropped(kUnderlay, forth(kAck, 1001), DropReason::policy_changed);
+    }
     SECTION("turned on, it holds for what the rule admits from now on, and what it admitted") {
-        set(false, true);
+        put(keeps_in);
+        remove(keeps_out);
         check_passes(forth(kAck, 1001));
         remove(in);
         check_passes(back(kAck));

@@ -79,12 +79,6 @@ void track_all(session::SessionTable<Family>& sessions, session::ConnectionIndex
     }
 }
 
-// Which sides' groups are asked no more, as ConnectionFlags.
-inline std::uint32_t persistence(const policy::Plan& plan) {
-    return (plan.egress_persists ? session::kEgressPersists : 0U) |
-           (plan.ingress_persists ? session::kIngressPersists : 0U);
-}
-
 // end.cpp: ends a connection, counts and tells it. False if somebody else did.
 template <class Family>
 bool end_connection(Worker::State& state, session::ConnectionIndex connection, EndReason reason,

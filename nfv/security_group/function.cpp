@@ -2,6 +2,7 @@
 #include "nfv/security_group/function.hpp"
 
 #include <map>
+#include <optional>
 
 #include "nfv/security_group/members.hpp"
 #include "nfv/security_group/rule_set.hpp"
@@ -22,7 +23,8 @@ struct RuleSetKey {
 struct RuleSetRecord {
     using Traits = KeyedTraits<RuleSetRecord, RuleSetKey>;
     RuleSetKey key;
-    std::shared_ptr<const RuleSet> rules;
+    std::shared_ptr<const RuleSet> rules;  // may be of no rule
+    bool persists = false;                 // what they admitted survives them
 };
 
 struct State : FunctionState {
@@ -39,15 +41,25 @@ struct Side {
     Direction direction;
     std::uint8_t table;
     DropReason no_rule, denied;
-    bool Established::*established_persists;
-    bool Plan::*persists;
+    GroupId Established::*was_admitted_by;
+    GroupId Plan::*admitted_by;
 };
-constexpr Side kEgress = {
-    Direction::egress,         openflow::kEgressRule,         DropReason::egress_no_rule,
-    DropReason::egress_denied, &Established::egress_persists, &Plan::egress_persists};
-constexpr Side kIngress = {
-    Direction::ingress,         openflow::kIngressRule,         DropReason::ingress_no_rule,
-    DropReason::ingress_denied, &Established::ingress_persists, &Plan::ingress_persists};
+constexpr Side kEgress = {Direction::egress,          openflow::kEgressRule,
+                          DropReason::egress_no_rule, DropReason::egress_denied,
+                          &Established::egress_group, &Plan::egress_group};
+constexpr Side kIngress = {Direction::ingress,          openflow::kIngressRule,
+                           DropReason::ingress_no_rule, DropReason::ingress_denied,
+                           &Established::ingress_group, &Plan::ingress_group};
+
+// Whether what a connection was admitted by, maybe long ago, still admits it whatever the groups
+// of its endpoint say now.
+bool still_admits(const State& state, const Side& side, const Established& established) {
+    if (!established.asks_groups) return true;
+    const GroupId group = established.*side.was_admitted_by;
+    if (!group) return false;
+    const RuleSetRecord* record = state.rules.find({side.direction, group});
+    return record != nullptr && record->persists;
+}
 
 // The rules of all the endpoint's groups are merged: the lowest API priority wins, then deny.
 // Without a rule nothing passes. Returns the cookie of the rule that allows it, or 0.
@@ -55,14 +67,20 @@ Cookie judge(const State& state, WalkState& walk, const Side& side, const Endpoi
              const IpAddress& remote_address) {
     RemoteAddress remote(state.members, side.direction, endpoint.key.vpc, remote_address);
     Ruling ruling;
-    for (const GroupId group : endpoint.groups())
-        if (const RuleSetRecord* record = state.rules.find({side.direction, group}))
-            ruling = record->rules->judge(walk.tuple, remote_address, remote, ruling);
-    // Groups may refuse what they once admitted for good; what they allow anew is theirs again.
+    GroupId admitted_by;
+    for (const GroupId group : endpoint.groups()) {
+        const RuleSetRecord* record = state.rules.find({side.direction, group});
+        if (record == nullptr) continue;
+        const Ruling next = record->rules->judge(walk.tuple, remote_address, remote, ruling);
+        if (next.priority == ruling.priority) continue;
+        ruling = next;
+        admitted_by = record->persists ? group : GroupId{};
+    }
+    // Groups may refuse what one of them admitted for good; what they allow anew is theirs again.
     if (!ruling.allow && walk.established != nullptr &&
-        walk.established->*side.established_persists) {
+        still_admits(state, side, *walk.established)) {
         walk.note(side.table, Outcome::allow, {});
-        walk.plan.*side.persists = true;
+        walk.plan.*side.admitted_by = walk.established->*side.was_admitted_by;
         return {};
     }
     if (!ruling) {
@@ -74,7 +92,7 @@ Cookie judge(const State& state, WalkState& walk, const Side& side, const Endpoi
         return {};
     }
     walk.note(side.table, Outcome::allow, ruling.cookie);
-    walk.plan.*side.persists = ruling.persists;
+    walk.plan.*side.admitted_by = admitted_by;
     return ruling.cookie;
 }
 
@@ -137,12 +155,21 @@ class SecurityGroup final : public NetworkFunction {
                                     Commit& commit) {
         struct Rows {
             std::vector<RuleRow> removed, added;
+            std::optional<bool> persists;
         };
         std::map<std::pair<Direction, GroupId>, Rows> groups;
         for (const EntryChange& change : changes) {
             for (const bool added : {false, true}) {
                 const openflow::Entry* entry = added ? change.after : change.before;
                 if (entry == nullptr) continue;
+                if (PersistingRow::is(*entry)) {
+                    const auto row = PersistingRow::decode(*entry);
+                    if (!row) return row.error();
+                    groups[{row->direction, row->group}].persists = added;
+                    // Who was once a member may be one no longer.
+                    commit.concerns(row->vpc);
+                    continue;
+                }
                 const auto row = RuleRow::decode(*entry);
                 if (!row) return row.error();
                 Rows& rows = groups[{row->direction, row->group}];
@@ -153,12 +180,14 @@ class SecurityGroup final : public NetworkFunction {
         for (const auto& [key, rows] : groups) {
             const RuleSetKey where{key.first, key.second};
             const RuleSetRecord* there = state.rules.find(where);
+            const bool persists = rows.persists.value_or(there != nullptr && there->persists);
             RuleSet next = there == nullptr ? RuleSet(rows.added)
                                             : there->rules->with(rows.removed, rows.added);
-            if (next.rows().empty())
+            if (next.rows().empty() && !persists)
                 state.rules.remove(where);
             else
-                state.rules.put({where, std::make_shared<const RuleSet>(std::move(next))});
+                state.rules.put(
+                    {where, std::make_shared<const RuleSet>(std::move(next)), persists});
         }
         return {};
     }

@@ -119,7 +119,6 @@ void RuleSet::add(List& list, const RuleRow& row) {
     Rest rest;
     rest.cookie = row.cookie;
     rest.allow = row.allow;
-    rest.persists = row.persists;
     rest.group = row.remote_group.value_or(GroupId{});
     std::uint16_t first = 0, last = 65535;
     switch (list.kind) {

@@ -23,7 +23,6 @@ namespace sluice::nfv {
 struct Ruling {
     std::uint16_t priority = 0;  // on the wire: higher wins; 0: no rule
     bool allow = false;
-    bool persists = false;  // what it admitted survives its removal
     Cookie cookie;
     [[nodiscard]] explicit operator bool() const { return priority != 0; }
 };
@@ -53,7 +52,7 @@ class RuleSet {
                 if (list.priority[i] <= best.priority) return best;
                 if (!rest.fits(tuple, remote)) continue;
                 if (rest.group && !groups.contain(rest.group)) continue;
-                return {list.priority[i], rest.allow, rest.persists, rest.cookie};
+                return {list.priority[i], rest.allow, rest.cookie};
             }
         }
         return best;
@@ -81,7 +80,6 @@ class RuleSet {
         bool has_icmp_code = false;
         bool has_ports = false;  // of a protocol with no list of its own (SCTP)
         bool allow = false;
-        bool persists = false;
         IpAddress prefix;
 
         [[nodiscard]] bool fits(const Tuple& tuple, const IpAddress& remote) const {

@@ -36,7 +36,7 @@ Ruling by_scan(const std::vector<RuleRow>& rows, const Tuple& tuple, const IpAdd
     for (const RuleRow& row : rows) {
         const auto priority = wire_priority(row.priority, row.allow);
         if (priority > best.priority && fits(row, tuple, remote, groups))
-            best = {priority, row.allow, row.persists, row.cookie};
+            best = {priority, row.allow, row.cookie};
     }
     return best;
 }

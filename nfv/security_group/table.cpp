@@ -34,7 +34,8 @@ constexpr std::uint8_t kGroupNext[] = {S.rule_table};
 
 template <const Side& S>
 constexpr FieldSpec kRuleMatch[] = {
-    {Field::ether_type, MatchKind::exact, true, "the family of the packet"},
+    {Field::ether_type, MatchKind::exact, false,
+     "the family of the packet; absent: no rule, but the group's own entry"},
     {S.remote, MatchKind::prefix, false, "a block the other side must be in"},
     {Field::ip_protocol, MatchKind::exact, false, "the protocol; absent: any"},
     {Field::icmp_type, MatchKind::exact, false, "for ICMP; absent: any"},
@@ -44,8 +45,11 @@ constexpr FieldSpec kRuleMatch[] = {
      "a group or prefix list the other side must be in"},
     {Field::destination_ports, MatchKind::range, false,
      "low 16 bits: first port, high 16 bits: last; absent: any"}};
+template <const Side& S>
 constexpr SetSpec kRuleSet[] = {
-    {Field::setting, false, true, "persist_established: what it admitted survives its removal"}};
+    {S.vpc, false, false, "the group's VPC; in its own entry only"},
+    {Field::setting, false, true,
+     "persist_established: what its rules admitted survives them; in the group's own entry only"}};
 template <const Side& S>
 constexpr std::uint8_t kRuleNext[] = {S.after};
 
@@ -70,9 +74,9 @@ constexpr TableSchema rule_schema(std::string_view name) {
     return {.id = S.rule_table,
             .name = name,
             .owner = "nfv/security_group",
-            .purpose = "what the members of a group may do; an entry without next denies",
+            .purpose = "what the members of a group may do; a rule without next denies",
             .match = kRuleMatch<S>,
-            .set = kRuleSet,
+            .set = kRuleSet<S>,
             .next = kRuleNext<S>,
             .next_required = false,
             .has_priority = true,
@@ -80,6 +84,9 @@ constexpr TableSchema rule_schema(std::string_view name) {
             .built_in = false,
             .capacity = 1U << 19};
 }
+
+// Of a group's own entry: below every rule's, 999 to 64,998.
+constexpr std::uint16_t kOwnPriority = 1;
 
 Direction direction_of(std::uint8_t table) {
     return table == kEgressGroup || table == kEgressRule ? Direction::egress : Direction::ingress;
@@ -129,7 +136,6 @@ Entry RuleRow::encode() const {
     if (icmp_type) builder.match(Field::icmp_type, std::uint64_t{*icmp_type});
     if (icmp_code) builder.match(Field::icmp_code, std::uint64_t{*icmp_code});
     if (remote_group) builder.match(Field::remote_group, *remote_group);
-    if (persists) openflow::Settings().put(Setting::persist_established, 1).encode(builder);
     if (allow) builder.next(s.after);
     return builder.build();
 }
@@ -147,6 +153,7 @@ Result<RuleRow> RuleRow::decode(const Entry& entry) {
     if (entry.key.priority > 64999 || wire_priority(row.priority, row.allow) != entry.key.priority)
         reader.fail(Field::group,
                     "priority must be 65000 - 2 x (1 to 32000), less one for an allow rule");
+    if (!entry.set.empty()) reader.fail(Field::setting, "a rule has no settings, its group has");
     if (reader.find_match(s.remote)) row.remote_prefix = reader.prefix(s.remote);
     if (const auto value = reader.find_match(Field::ip_protocol))
         row.protocol = static_cast<std::uint8_t>(value->low);
@@ -160,8 +167,35 @@ Result<RuleRow> RuleRow::decode(const Entry& entry) {
         row.icmp_code = static_cast<std::uint8_t>(value->low);
     if (reader.find_match(Field::remote_group))
         row.remote_group = reader.match_id<GroupId>(Field::remote_group);
-    row.persists = openflow::Settings::decode(entry).get(Setting::persist_established).has_value();
     row.cookie = entry.cookie;
+    return reader.result(row);
+}
+
+bool PersistingRow::is(const Entry& entry) {
+    return entry.key.priority == kOwnPriority;
+}
+
+Entry PersistingRow::encode() const {
+    const Side& s = side(direction);
+    EntryBuilder builder(s.rule_table, cookie);
+    builder.priority(kOwnPriority).match(Field::group, group).set(s.vpc, vpc);
+    openflow::Settings().put(Setting::persist_established, 1).encode(builder);
+    return builder.build();
+}
+
+Result<PersistingRow> PersistingRow::decode(const Entry& entry) {
+    PersistingRow row;
+    row.direction = direction_of(entry.key.table);
+    const Side& s = side(row.direction);
+    EntryReader reader(row.direction == Direction::egress ? kEgressRuleSchema : kIngressRuleSchema,
+                       entry);
+    row.group = reader.match_id<GroupId>(Field::group);
+    row.vpc = reader.set_id<VpcId>(s.vpc);
+    row.cookie = entry.cookie;
+    if (entry.key.match.size() != 1 || entry.next)
+        reader.fail(Field::group, "the group's own entry matches the group alone and goes nowhere");
+    if (!openflow::Settings::decode(entry).get(Setting::persist_established))
+        reader.fail(Field::setting, "the group's own entry sets persist_established");
     return reader.result(row);
 }
 

@@ -39,9 +39,21 @@ struct RuleRow {
     std::optional<Prefix> remote_prefix;  // of `family`
     std::optional<GroupId> remote_group;  // a group or a prefix list
     Cookie cookie;
-    bool persists = false;  // what it admitted survives its removal
     [[nodiscard]] openflow::Entry encode() const;
     static Result<RuleRow> decode(const openflow::Entry& entry);
+};
+
+// egress_rule, ingress_rule: the group's own entry, which is there as long as connections that its
+// rules have admitted survive those (persist_established). It decides about no packet.
+struct PersistingRow {
+    Direction direction = Direction::ingress;
+    GroupId group;
+    VpcId vpc;  // the group's
+    Cookie cookie;
+    // Whether the entry of a rule table is one of these, and no rule.
+    static bool is(const openflow::Entry& entry);
+    [[nodiscard]] openflow::Entry encode() const;
+    static Result<PersistingRow> decode(const openflow::Entry& entry);
 };
 
 // 65,000 − 2 × priority − (allow ? 1 : 0): at equal API priority a deny is found first.

@@ -18,7 +18,6 @@ RuleRow any_rule(GroupId group, Cookie cookie) {
     row.priority = static_cast<std::uint16_t>(*rc::gen::inRange(1, 32001));
     row.family = *rc::family();
     row.cookie = cookie;
-    row.persists = *rc::gen::arbitrary<bool>();
     switch (*rc::gen::inRange(0, 4)) {
         case 0:
             break;
@@ -55,6 +54,17 @@ TEST_CASE("rows of the security group tables survive encoding and decoding") {
         const RuleRow row = any_rule(group, cookie);
         tests::check_round_trip(
             row.direction == Direction::egress ? kEgressRuleSchema : kIngressRuleSchema, row);
+    });
+    rc::prop("groups that persist", [](GroupId group, VpcId vpc, Cookie cookie) {
+        for (const Direction direction : {Direction::egress, Direction::ingress}) {
+            const PersistingRow row{direction, group, vpc, cookie};
+            CHECK(PersistingRow::is(row.encode()));
+            tests::check_round_trip(
+                direction == Direction::egress ? kEgressRuleSchema : kIngressRuleSchema, row);
+        }
+    });
+    rc::prop("rules are no groups", [](GroupId group, Cookie cookie) {
+        CHECK_FALSE(PersistingRow::is(any_rule(group, cookie).encode()));
     });
     rc::prop("blocks", [](VpcId vpc, Prefix remote, GroupId group, Cookie cookie) {
         tests::check_round_trip(kEgressGroupSchema,

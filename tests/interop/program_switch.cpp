@@ -93,7 +93,6 @@ Changes first_state() {
         if (rule != 4) row.port_min = row.port_max = static_cast<std::uint16_t>(80 + rule);
         if (rule == 5) row.remote_prefix = Prefix{v4(0xc0a80000), 112};
         if (rule == 6) row.remote_group = GroupId{9};
-        row.persists = rule == 5;
         row.cookie = Cookie{300 + rule};
         changes.put.push_back(row.encode());
     }

@@ -3,7 +3,7 @@
 import octets
 import sessions
 import tcp
-from policy import SCTP, TCP
+from policy import ANYBODY, SCTP, TCP
 
 
 def may_be(gateway, p):
@@ -28,7 +28,7 @@ def by_reply(gateway, p):
     """The first packet of a connection that policy admits and whose reply this is; None."""
     if p["protocol"] != TCP:  # of others nobody looks at what follows
         return None
-    anyway = gateway.policy.decide(p, (None, 0, None), (True, True))  # whatever groups say
+    anyway = gateway.policy.decide(p, (None, 0, None), (ANYBODY, ANYBODY))  # whatever groups say
     if anyway.verdict != "forward" or anyway.nat or anyway.mapping:
         return None
     # Whoever gets it would have opened the connection, to where it seems to come from.

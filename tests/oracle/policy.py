@@ -16,6 +16,7 @@ VXLAN_PORT = 4789
 # internet out of documentation blocks.
 DOCUMENTATION = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
 ECHO_REQUEST = {ICMP: 8, ICMPV6: 128}
+ANYBODY = "anybody"  # no group: as if one had admitted it for good
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,9 @@ class Decision:
     nat: str | None = None
     # A NAT gateway to whose mapped port it comes from elsewhere: {what the port stands for}.
     mapping: object = None
-    # Whether what admitted it persists, as egress and as ingress.
-    persists: tuple = (False, False)
+    # The group that admitted it for good, as egress and as ingress; None: it needs a rule;
+    # ANYBODY: whatever groups say.
+    admitted_by: tuple = (None, None)
     # (elastic IP, direction) of each meter of this direction, as seen by its endpoint.
     meters: tuple = ()
 
@@ -165,23 +167,28 @@ class Policy:
 
     def judge_groups(self, endpoint, direction, packet, remote):
         """(reason or None, ids of the rules that may be named)"""
-        groups = [self.world["security-groups"][group]
-                  for group in self.world["endpoints"][endpoint]["security_group_ids"]]
-        matching = [(rule, group.get("persist_established", False)) for group in groups
-                    for rule in group["rules"]
+        # Of equal rules, that of the group which was there first admits.
+        groups = [group for group in self.world["security-groups"]
+                  if group in self.world["endpoints"][endpoint]["security_group_ids"]]
+        matching = [(rule, group) for group in groups
+                    for rule in self.world["security-groups"][group]["rules"]
                     if rule["direction"] == direction and self.rule_matches(rule, packet, remote)]
         # The lowest number first; deny before allow.
         first = min(((rule["priority"], rule["action"] == "allow") for rule, _ in matching),
                     default=(None, False))
-        decisive = [(rule, persists) for rule, persists in matching
+        decisive = [(rule, group) for rule, group in matching
                     if (rule["priority"], rule["action"] == "allow") == first]
         ids = frozenset(rule["id"] for rule, _ in decisive)
         if first[1]:
-            self.persists[direction] = decisive[0][1]
+            group = decisive[0][1]
+            self.admitted_by[direction] = group if self.persists(group) else None
             return None, ids
-        if self.persists[direction]:  # what admitted it once holds
+        if self.persists(self.admitted_by[direction]):  # what admitted it once holds
             return None, frozenset()
         return f"{direction}_{'denied' if matching else 'no_rule'}", ids
+
+    def persists(self, group):
+        return group == ANYBODY or self.world["security-groups"].get(group, {}).get("persist_established", False)
 
     # --- routes --------------------------------------------------------------------------------
 
@@ -226,13 +233,13 @@ class Policy:
 
     # --- the walk ------------------------------------------------------------------------------
 
-    def decide(self, packet, held=None, persists=(False, False), public=None):
+    def decide(self, packet, held=None, admitted_by=(None, None), public=None):
         """`packet`: a dict, see packets.py. Of a connection that is judged anew, `held`: the address
-        and port that it has of a NAT gateway, and which, or nothing of these; `persists`: whether a rule of a group with
-        persist_established admitted it, as egress, as ingress. `public`: which of a NAT gateway's
+        and port that it has of a NAT gateway, and which, or nothing of these; `admitted_by`: the group with
+        persist_established that admitted it, as egress, as ingress. `public`: which of a NAT gateway's
         addresses it gets, if it gets one."""
         self.held, self.public = held, public
-        self.persists = {"egress": persists[0], "ingress": persists[1]}
+        self.admitted_by = {"egress": admitted_by[0], "ingress": admitted_by[1]}
         arrives = Tuple(packet["source"], packet["destination"], packet["protocol"],
                         packet["source_port"], packet["destination_port"])
         self.packet = packet
@@ -358,7 +365,7 @@ class Policy:
         if not self.mac_fits(sender, None):
             return drop("inner_wrong_mac", **told)
         return Decision("forward", leaves=leaves, destination_vni=0, sender=sender,
-                        persists=(self.persists["egress"], False), **told)
+                        admitted_by=(self.admitted_by["egress"], None), **told)
 
     def from_uplink(self, arrives):
         reason = self.stranger_outside(arrives.source)
@@ -415,8 +422,8 @@ class Policy:
         reason, ingress = self.judge_groups(receiver, "ingress", leaves, address(leaves.source))
         if reason:
             return drop(reason, ingress_rules=ingress, **told)
-        persists = self.persists["egress"], self.persists["ingress"]
-        return Decision("forward", leaves=leaves, destination=receiver, sender=sender, persists=persists,
+        return Decision("forward", leaves=leaves, destination=receiver, sender=sender,
+                        admitted_by=(self.admitted_by["egress"], self.admitted_by["ingress"]),
                         vtep=self.vteps_of(receiver)[0],
                         bridged=bridged, inner_destination_mac=spec["mac"],
                         destination_vni=self.world["vpcs"][self.vpc_of(receiver)]["vni"],

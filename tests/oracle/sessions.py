@@ -383,9 +383,9 @@ class Gateway:
     def may_be_denied(self, connection):
         """It would go through a NAT gateway now: with an address that the other end does not let in, or there
         is no port for it."""
-        again, decision, persists = self.judged_anew
+        again, decision, admitted_by = self.judged_anew
         if decision.nat and all(
-                self.policy.decide(again, (None, 0, None), persists, public=public).verdict == "forward"
+                self.policy.decide(again, (None, 0, None), admitted_by, public=public).verdict == "forward"
                 for public in self.policy.addresses_of(decision.nat)):
             self.wrong += self.ports.has_all(again, decision.nat)
         return bool(decision.nat)
@@ -407,8 +407,8 @@ class Gateway:
                 again["source_mac"] = spec["mac"]
         was = connection.decision
         held = (was.leaves.source, was.leaves.source_port, was.nat) if was.nat else (None, 0, None)
-        decision = self.policy.decide(again, held, was.persists)
-        self.judged_anew = again, decision, was.persists
+        decision = self.policy.decide(again, held, was.admitted_by)
+        self.judged_anew = again, decision, was.admitted_by
         if decision.verdict != "forward":
             return "denied"
         if (decision.leaves, decision.destination_vni, decision.destination, decision.sender) != (

@@ -150,10 +150,8 @@ class World(dict):
             name, some = self.random.choice((("timeouts", self.some_timeouts), ("limits", self.some_limits)))
             self.touch("vpcs", vpc)[name] = some()
             return
-        # All groups of a VPC do: where two rules are equal, either may be named as the one that decided.
-        persists = self.chance(0.5)
         for group in [key for key, spec in self["security-groups"].items() if spec["vpc_id"] == vpc]:
-            self.touch("security-groups", group)["persist_established"] = persists
+            self.touch("security-groups", group)["persist_established"] = self.chance(0.5)
 
     def add_nat_gateway(self, vpc):
         addresses = [one for one in (self.new_elastic_ip() for _ in range(self.random.randint(1, 2))) if one]

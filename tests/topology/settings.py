@@ -49,12 +49,13 @@ def limits(check, made):
 
 
 def persistence(check, made):
-    """persist_established: an established connection survives its rule, a new one does not begin."""
+    """persist_established: an established connection survives its rule, a new one does not begin; and turned off
+    it ends what has no rule any more."""
     red = made.red
     web1, web2 = red.tenants["web1"], red.tenants["web2"]
-    for persists in (True, False):
-        group = red.group("kept" if persists else "cut")
-        red.api.update("security-groups", group["id"], persist_established=persists)
+    for name in ("kept", "cut", "turned off"):
+        group = red.group(name)
+        red.api.update("security-groups", group["id"], persist_established=name != "cut")
         rule = red.add_rule(group, direction="ingress", action="allow", family="ipv4",
                             protocol="tcp", port_min=8080, port_max=8080)
         red.join("web2", group)
@@ -63,14 +64,19 @@ def persistence(check, made):
             time.sleep(0.7)
             red.remove_rule(group, identity(rule))
             fresh = program.connects(web1.space, web2.ip, 8080, 0.7)
+            if name == "turned off":
+                red.api.update("security-groups", group["id"], persist_established=False)
             ended = talk.wait(15)
         done = f"{ended['rounds']} rounds, {ended['error'] or 'to its end'}; new: {word(fresh)}"
-        if persists:
+        if name == "kept":
             check.fact("the rule goes, the group persists", "it goes on to its end, no new one",
                        done, not ended["error"] and ended["rounds"] > 20 and closed(fresh))
-        else:
+        elif name == "cut":
             check.fact("the rule goes, the group does not", "cut, no new one", done,
                        ended["error"] and closed(fresh))
+        else:
+            check.fact("the rule goes, then the group persists no more", "goes on, then cut, no new one", done,
+                       ended["error"] and ended["rounds"] > 9 and closed(fresh))
     red.join("web2", red.default_group())
 
 
